@@ -16,7 +16,7 @@ from lapwing.answers.post_processing import evaluate
 from lapwing.asking.bound_statement import unit_columns
 from lapwing.catalog import parse
 from lapwing.contribution.histograms import histogram_of, norms_plan
-from lapwing.contribution.model import NormFit, fitted_norms
+from lapwing.contribution.model import ContributionModel, fitted_norms
 from lapwing.contribution.rows_per_unit import UNITS, bin_edges, fitted, histogram_plan
 from lapwing.engines.base import Snapshot
 from lapwing.kernel.certify import Certified, certify
@@ -25,7 +25,7 @@ from lapwing.kernel.permit import issue
 from lapwing.kernel.release import Released, release
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
-from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.prices import statement_loss
 from lapwing.spread import variance
 from lapwing.sql import bind
@@ -66,7 +66,7 @@ def served_statements(place: Place, snapshot: Snapshot) -> tuple[Served, ...]:
     known = {"visits": fitted(edges, [float(value) for value in bought.values], float(variance(bought.law)) ** 0.5)}
     columns = unit_columns(declaration)
 
-    def planned(text: str, norms: Mapping[UnitNorms, NormFit]) -> Planned:
+    def planned(text: str, norms: Mapping[UnitNorms, ContributionModel]) -> PlannedStatement:
         statement = bind(text.format(visits="visits"), snapshot.facts, settings=place.settings, unit_columns=columns)
         return plan_statement(
             statement.privates,

@@ -33,7 +33,7 @@ from benchmarks.markdown import show, table
 
 from lapwing.releases.marginals.precisions import Objective, PriceSplit, price_split, target_price
 from lapwing.releases.marginals.synopsis import Axes, MeasuredMarginal, Synopsis
-from lapwing.releases.marginals.workload import WantedCounts
+from lapwing.releases.marginals.workload import WorkloadQuery
 from lapwing.releases.tree.range_tree import MeasuredLevel, TreeSplit, TreeSynopsis, tree_split, tree_widths
 
 Generator = np.random.Generator  # noqa: TID251
@@ -79,7 +79,7 @@ def times(repetitions: int, random: Generator) -> None:
         ("census", CENSUS, 3),
     )
     for name, sizes, ways in cases:
-        wanted = [WantedCounts(axes) for axes in sets(len(sizes), ways, ways)]
+        wanted = [WorkloadQuery(axes) for axes in sets(len(sizes), ways, ways)]
         for pure in (False, True):
             planning = seconds(partial(price_split, sizes, wanted, pure=pure), repetitions)
             split = price_split(sizes, wanted, pure=pure)
@@ -140,7 +140,7 @@ def residuals() -> None:
         row = [name, "pairs" if most == 2 else "triples" if least == 3 else "up to triples"]
         for objective in ("rmse", "l1"):
             best = residual_best(sizes, wanted, objective)
-            split = price_split(sizes, [WantedCounts(axes) for axes in wanted], pure=False, objective=objective)
+            split = price_split(sizes, [WorkloadQuery(axes) for axes in wanted], pure=False, objective=objective)
             equal = PriceSplit(sizes, False, tuple(wanted), (1.0 / len(wanted),) * len(wanted), None)
             alone = np.full(len(wanted), math.sqrt(len(wanted) / 2.0))
             row += [
@@ -157,7 +157,7 @@ def pure_accounts() -> None:
     rows = []
     for name, sizes in (("6 columns of the stream", ONLINE), ("census, 16 bins", CENSUS_16), ("6 binary columns", (2,) * 6)):
         wanted = sets(len(sizes), 2, 2)
-        asked = [WantedCounts(axes) for axes in wanted]
+        asked = [WorkloadQuery(axes) for axes in wanted]
         counts = np.array([float(cells(sizes, axes)) for axes in wanted])
         equal = PriceSplit(sizes, True, tuple(wanted), (1.0 / len(wanted),) * len(wanted), None)
         planned = price_split(sizes, asked, pure=True)
@@ -177,10 +177,10 @@ def pure_accounts() -> None:
 def online(random: Generator) -> None:
     target = 0.01 * ROWS / NormalDist().inv_cdf(1.0 - 0.0005)
     axes_of = sets(6, 1, 3)
-    wanted = [WantedCounts(axes, bins=tuple(max(1, ONLINE[axis] // 2) for axis in axes)) for axes in axes_of]
+    wanted = [WorkloadQuery(axes, bins=tuple(max(1, ONLINE[axis] // 2) for axis in axes)) for axes in axes_of]
     found = target_price(ONLINE, wanted, [target] * len(wanted), pure=False)
     every = [
-        WantedCounts(axes, bins=bins) for axes in axes_of for bins in itertools.product(*(range(1, ONLINE[axis] + 1) for axis in axes))
+        WorkloadQuery(axes, bins=bins) for axes in axes_of for bins in itertools.product(*(range(1, ONLINE[axis] + 1) for axis in axes))
     ]
     worst = target_price(ONLINE, every, [target] * len(every), pure=False)
     direct = 1.0 / (2.0 * target**2)

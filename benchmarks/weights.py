@@ -34,7 +34,7 @@ from lapwing.asking.weights_session import WeightsSession
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, loss
 from lapwing.prices import epsilon_for
-from lapwing.releases.weights.weights_log import ServedBy
+from lapwing.releases.weights.weights_log import CountSource
 from lapwing.spread import half_width
 
 NAMES = ("education", "marital", "occupation", "race", "sex", "income")
@@ -165,7 +165,7 @@ def line_of(session: WeightsSession, asked: list[dict[int, list[int]]], rows: Ro
             exact = int(np.logical_and.reduce([np.isin(rows[:, axis], bins) for axis, bins in question.items()]).sum())
             worst = max(worst, abs(session.ask(sql_of(question)).value - exact) / alpha)
     told = list(session.told.values())
-    fresh = sum(count.served_by is ServedBy.FRESH for count in told)
+    fresh = sum(count.served_by is CountSource.FRESH for count in told)
     request, paid = session.planned.request, session.other_ways.session
     direct = len(told) * session.other_ways.direct
     return [

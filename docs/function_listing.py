@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lapwing.sql.scalars.handlers import NAMED
-from lapwing.sql.scalars.named_function import NULL_IF_ANY, Meaning
+from lapwing.sql.scalars.named_function import NULL_IF_ANY, FunctionReference
 
 NUMBERS, CHOICE, DATES, TEXT, CONDITIONS, CASTS = "numbers", "choice", "dates", "text", "conditions", "casts"
 GROUPS = (NUMBERS, CHOICE, DATES, TEXT, CONDITIONS, CASTS)
@@ -23,11 +23,11 @@ def _meaning(
     null: str = NULL_IF_ANY,
     total: str = "nothing can fail",
     differs: str = "",
-) -> Meaning:
-    return Meaning(tuple(names.split()), arguments, group, gives, means, null, total, differs, checked)
+) -> FunctionReference:
+    return FunctionReference(tuple(names.split()), arguments, group, gives, means, null, total, differs, checked)
 
 
-BUILT_IN: tuple[Meaning, ...] = (
+BUILT_IN: tuple[FunctionReference, ...] = (
     _meaning("ABS", "x", NUMBERS, "as x", "size", "ABS(minutes - 240)", "ABS(cost - 100.5)", total=_BITS),
     _meaning("SIGN", "x", NUMBERS, "integer", "-1, 0 or 1", "SIGN(minutes - 30)", "SIGN(cost - 20)"),
     _meaning(
@@ -241,7 +241,7 @@ BUILT_IN: tuple[Meaning, ...] = (
 )
 """Functions that the parser has a class of its own for."""
 
-SIGNS: tuple[Meaning, ...] = (
+SIGNS: tuple[FunctionReference, ...] = (
     _meaning(
         "+ - *",
         "x, y",
@@ -413,5 +413,5 @@ SIGNS: tuple[Meaning, ...] = (
 )
 """Signs and words of the grammar."""
 
-LISTED: tuple[Meaning, ...] = (*BUILT_IN, *(entry.meaning for entry in NAMED))
+LISTED: tuple[FunctionReference, ...] = (*BUILT_IN, *(entry.meaning for entry in NAMED))
 """Every function that is called like one."""

@@ -31,7 +31,7 @@ class Job:
     draws: int
 
 
-Answered = Iterable[tuple[Any, ...]]
+ChargedRelease = Iterable[tuple[Any, ...]]
 """Cells: keys, name of the output, value and, where the peer states an interval, its two ends."""
 
 
@@ -39,7 +39,7 @@ class CannotAnswer(Exception):
     """The peer has no way to answer this question; the message says what is missing."""
 
 
-def run_jobs(load: Callable[[str], Any], answer: Callable[[Any, Job], Answered], version: str) -> None:
+def run_jobs(load: Callable[[str], Any], answer: Callable[[Any, Job], ChargedRelease], version: str) -> None:
     """Read the data named on the command line, then answer the jobs of standard input."""
     data = load(sys.argv[1])
     for line in sys.stdin:

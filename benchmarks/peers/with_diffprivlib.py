@@ -15,7 +15,7 @@ import diffprivlib.tools as tools
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from benchmarks.peers.peer_jobs import AMOUNT_MAX, EPSILON, PRODUCTS, REGIONS, Answered, CannotAnswer, Job, run_jobs
+from benchmarks.peers.peer_jobs import AMOUNT_MAX, EPSILON, PRODUCTS, REGIONS, CannotAnswer, ChargedRelease, Job, run_jobs
 
 warnings.simplefilter("ignore")
 
@@ -30,7 +30,7 @@ def _counts(places: npt.NDArray[Any], many: int, epsilon: float) -> npt.NDArray[
     return counts
 
 
-def answer(data: pd.DataFrame, job: Job) -> Answered:
+def answer(data: pd.DataFrame, job: Job) -> ChargedRelease:
     bounds, record = (0.0, AMOUNT_MAX), EPSILON / job.rows
     match job.question:
         case "Q1":

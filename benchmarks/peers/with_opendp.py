@@ -12,7 +12,7 @@ from typing import Any
 
 import opendp.prelude
 import polars as pl
-from benchmarks.peers.peer_jobs import AMOUNT_MAX, DELTA, EPSILON, PRODUCTS, REGIONS, RHO, Answered, Job, run_jobs
+from benchmarks.peers.peer_jobs import AMOUNT_MAX, DELTA, EPSILON, PRODUCTS, REGIONS, RHO, ChargedRelease, Job, run_jobs
 
 dp: Any = opendp.prelude  # its names for Polars are made at run time
 ALPHA = 0.05
@@ -43,7 +43,7 @@ _accuracies: dict[Job, dict[str, Any]] = {}
 """What the interface says of its accuracy, for every job: the same at each draw, and as much work as an answer."""
 
 
-def _released(query: Any, job: Job, keys: tuple[str, ...], names: dict[str, str]) -> Answered:
+def _released(query: Any, job: Job, keys: tuple[str, ...], names: dict[str, str]) -> ChargedRelease:
     if job not in _accuracies:
         _accuracies[job] = {row["column"]: row["accuracy"] for row in query.summarize(alpha=ALPHA).to_dicts()}
     summary = _accuracies[job]
@@ -54,7 +54,7 @@ def _released(query: Any, job: Job, keys: tuple[str, ...], names: dict[str, str]
             yield tuple(row[key] for key in keys), name, value, *bar
 
 
-def answer(data: pl.LazyFrame, job: Job) -> Answered:
+def answer(data: pl.LazyFrame, job: Job) -> ChargedRelease:
     cleaned: Any = pl.col("amount").fill_nan(0.0)  # OpenDP adds `dp` to it
     amount = cleaned.dp.sum((0.0, AMOUNT_MAX)).alias("total")
     count = dp.len(signed=True).alias("n")

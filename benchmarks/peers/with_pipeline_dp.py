@@ -12,7 +12,7 @@ from typing import Any
 
 import pipeline_dp
 import pyarrow.parquet as pq
-from benchmarks.peers.peer_jobs import AMOUNT_MAX, DELTA, EPSILON, PRODUCTS, REGIONS, Answered, Job, run_jobs
+from benchmarks.peers.peer_jobs import AMOUNT_MAX, DELTA, EPSILON, PRODUCTS, REGIONS, ChargedRelease, Job, run_jobs
 
 METRICS = pipeline_dp.Metrics
 QUESTIONS: dict[str, tuple[tuple[str, ...], list[Any]]] = {
@@ -27,7 +27,7 @@ QUESTIONS: dict[str, tuple[tuple[str, ...], list[Any]]] = {
 NAMES = {"count": "n", "privacy_id_count": "users", "sum": "total", "mean": "average", "percentile_50": "median"}
 
 
-def answer(data: dict[str, list[Any]], job: Job) -> Answered:
+def answer(data: dict[str, list[Any]], job: Job) -> ChargedRelease:
     keys, metrics = QUESTIONS[job.question]
     known: dict[tuple[str, ...], list[Any]] = {(): [""], ("region",): REGIONS, ("product",): PRODUCTS}
     partitions = [data[key] for key in keys]

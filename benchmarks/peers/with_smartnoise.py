@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 import snsql
-from benchmarks.peers.peer_jobs import AMOUNT_MAX, DELTA, EPSILON, Answered, CannotAnswer, Job, run_jobs
+from benchmarks.peers.peer_jobs import AMOUNT_MAX, DELTA, EPSILON, CannotAnswer, ChargedRelease, Job, run_jobs
 
 ALPHA = 0.05
 STATEMENTS = {
@@ -43,7 +43,7 @@ def _reader(data: pd.DataFrame, job: Job, outputs: int) -> Any:
     return snsql.from_df(data, privacy=privacy, metadata={"": {"s": {"visits": table}}})
 
 
-def answer(data: pd.DataFrame, job: Job) -> Answered:
+def answer(data: pd.DataFrame, job: Job) -> ChargedRelease:
     if job.question not in STATEMENTS:
         raise CannotAnswer("has no median")
     sql, keys, outputs = STATEMENTS[job.question]

@@ -12,7 +12,7 @@ import os
 import sys
 from typing import Any
 
-from benchmarks.peers.peer_jobs import AMOUNT_MAX, DELTA, EPSILON, PRODUCTS, REGIONS, RHO, Answered, Job, run_jobs
+from benchmarks.peers.peer_jobs import AMOUNT_MAX, DELTA, EPSILON, PRODUCTS, REGIONS, RHO, ChargedRelease, Job, run_jobs
 from pyspark.sql import DataFrame, SparkSession
 from tmlt.analytics import (
     AddRowsWithID,
@@ -32,13 +32,13 @@ def _session(data: DataFrame, budget: Any) -> Any:
     return Session.from_dataframe(privacy_budget=budget, source_id="visits", dataframe=data, protected_change=AddRowsWithID("user_id"))
 
 
-def _cells(frame: Any, keys: tuple[str, ...], name: str) -> Answered:
+def _cells(frame: Any, keys: tuple[str, ...], name: str) -> ChargedRelease:
     for row in frame.toPandas().to_dict("records"):
         (value,) = [item for column, item in row.items() if column not in keys]
         yield tuple(row[key] for key in keys), name, value
 
 
-def answer(sessions: dict[str, Any], job: Job) -> Answered:
+def answer(sessions: dict[str, Any], job: Job) -> ChargedRelease:
     session = sessions["rho" if job.groups else "pure"]
     whole: Any = RhoZCDPBudget(RHO) if job.groups else PureDPBudget(EPSILON)
     half: Any = RhoZCDPBudget(RHO / 2) if job.groups else PureDPBudget(EPSILON / 2)

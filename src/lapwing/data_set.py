@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lapwing.asking.release_purchase import ReleasePlan
     from lapwing.asking.weights_session import WeightsSession
     from lapwing.releases.released import Release
-    from lapwing.releases.request import Wanted
+    from lapwing.releases.request import QuantileRequest
 
 
 class DataSet:
@@ -180,7 +180,7 @@ class DataSet:
 
     def release(
         self,
-        *wanted: Wanted,
+        *wanted: QuantileRequest,
         name: str,
         table: str | None = None,
         epsilon: Number | None = None,

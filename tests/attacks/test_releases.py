@@ -14,7 +14,7 @@ from lapwing.audit.release_shapes import release_shapes
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.releases.report import release_html
-from lapwing.releases.request import Wanted
+from lapwing.releases.request import QuantileRequest
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.queries import render_plan
 from tests.attacks.pair import CANARY, Pair, make_pair
@@ -53,7 +53,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     made.close()
 
 
-RELEASES: list[tuple[str, Wanted | tuple[Wanted, ...]]] = [
+RELEASES: list[tuple[str, QuantileRequest | tuple[QuantileRequest, ...]]] = [
     ("people", Marginals("word", "rare", "flag", "num", "d", bins={"num": 5, "d": 4})),
     ("events", Marginals("place", "day", "amount", ways=3, bins={"day": 6, "amount": 3})),
     ("people", SyntheticTable("rare", "flag", "x", bins={"x": 8})),
@@ -74,7 +74,7 @@ ASKED = [
 ]
 
 
-def seen(data: DataSet, table: str, wanted: Wanted | tuple[Wanted, ...], number: int) -> list[object]:
+def seen(data: DataSet, table: str, wanted: QuantileRequest | tuple[QuantileRequest, ...], number: int) -> list[object]:
     """All that is seen of planning, buying, listing and asking, but for noisy values."""
     try:
         plan = data.release(*(wanted if isinstance(wanted, tuple) else (wanted,)), name=f"r{number}", table=table, epsilon="0.3")

@@ -20,7 +20,7 @@ from lapwing.owner.ledger_entries import entry_fields
 from lapwing.owner.release_file import release_bytes
 from lapwing.owner.spending_report import spending_report
 from lapwing.releases.report import release_html
-from lapwing.releases.request import Wanted
+from lapwing.releases.request import QuantileRequest
 from tests.blind import statements as asked
 
 SYNTHETIC_ROWS = 50
@@ -104,7 +104,7 @@ def replays(transcript: Transcript, data: lw.DataSet, listed: Sequence[str]) -> 
         transcript.run(f"replay {sql}", partial(data.replay, sql, epsilon=1), transcript.answer)
 
 
-RELEASES: tuple[tuple[str, str, tuple[Wanted, ...]], ...] = (
+RELEASES: tuple[tuple[str, str, tuple[QuantileRequest, ...]], ...] = (
     ("marginals", "visits", (lw.Marginals("kind", "place", ways=2),)),
     ("tree", "people", (lw.RangeTree("age"),)),
     ("rows", "people", (lw.SyntheticTable("age", "sex", "smoker", bins={"age": 6}), lw.Marginals("sex"))),

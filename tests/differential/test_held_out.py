@@ -7,18 +7,19 @@ from contextlib import closing
 from pathlib import Path
 
 from lapwing.audit.lists.third_list import shop_worlds
-from lapwing.audit.lists.written_lists import ANSWERED, DIFFERENT, Written, run_written
+from lapwing.audit.lists.written_lists import ANSWERED, DIFFERENT, ListedStatement, run_written
 from tests.ledger.cluster import Cluster
 
 FILE = Path(__file__).with_name("held_out.sql")
 
 
-def held_out() -> list[Written]:
+def held_out() -> list[ListedStatement]:
     """The statements, each in the dialect of its part of the file."""
-    found: list[Written] = []
+    found: list[ListedStatement] = []
     for dialect, part in re.findall(r"^--# (\w+)\n((?:(?!--#).*\n?)*)", FILE.read_text(encoding="utf-8"), re.MULTILINE):
         found += [
-            Written(dialect, f"{dialect}-{number}", ANSWERED, sql, dialect) for number, sql in enumerate(part.strip().split("\n\n"), 1)
+            ListedStatement(dialect, f"{dialect}-{number}", ANSWERED, sql, dialect)
+            for number, sql in enumerate(part.strip().split("\n\n"), 1)
         ]
     return found
 

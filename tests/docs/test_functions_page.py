@@ -11,7 +11,7 @@ from docs.function_listing import GROUPS, LISTED, SIGNS
 from docs.paragraphs import wrapped
 
 from lapwing.sql.scalars.dates import COMPUTED_PARTS, PARTS, TRUNCATIONS
-from lapwing.sql.scalars.named_function import Meaning
+from lapwing.sql.scalars.named_function import FunctionReference
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "functions.md"
@@ -49,14 +49,14 @@ combination of theirs.
 """
 
 
-def _call(meaning: Meaning) -> str:
+def _call(meaning: FunctionReference) -> str:
     if meaning in SIGNS:
         return f"`{meaning.names[0] if len(meaning.names) == 1 else ' '.join(meaning.names)}`"
     first = f"`{meaning.names[0]}({meaning.arguments})`"
     return ", ".join([first, *(f"`{name}`" for name in meaning.names[1:])])
 
 
-def _row(meaning: Meaning) -> str:
+def _row(meaning: FunctionReference) -> str:
     cells = (_call(meaning), meaning.means, meaning.gives, meaning.null, meaning.total, meaning.differs)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lapwing.releases.request import Marginals, RangeTree, SyntheticTable, Wanted
+from lapwing.releases.request import Marginals, QuantileRequest, RangeTree, SyntheticTable
 
 SECOND_ANALYST = "bo"
 """Somebody other than who asks by default."""
@@ -28,7 +28,7 @@ class ReleasePurchase:
     """A release, and statements that it answers."""
 
     name: str
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[QuantileRequest, ...]
     table: str
     epsilon: str
     options: dict[str, Any]

@@ -52,7 +52,9 @@ def shared(places: Sequence[Place], units: int = 1000) -> Iterator[list[SharedPo
 
 @contextmanager
 def crossing(dsn: str) -> Iterator[across.Crossing]:
-    made = across.Crossing(across.Across(across._RESERVE, dsn, RETRY_SECONDS), across.Across(across._COMMIT, dsn, RETRY_SECONDS))
+    made = across.Crossing(
+        across.CrossDataSetBatch(across._RESERVE, dsn, RETRY_SECONDS), across.CrossDataSetBatch(across._COMMIT, dsn, RETRY_SECONDS)
+    )
     try:
         yield made
     finally:
@@ -274,13 +276,13 @@ def test_threads_of_several_data_sets_go_together_and_each_is_told_its_own(
 ) -> None:
     """Some data sets have enough, one is closed, and one has room for three: as one by one, and in few statements."""
     sizes: list[int] = []
-    plain = across.Across._send
+    plain = across.CrossDataSetBatch._send
 
-    def counting(self: across.Across, parts: Sequence[across.LedgerPart]) -> list[across.PartOutcome | None]:
+    def counting(self: across.CrossDataSetBatch, parts: Sequence[across.LedgerPart]) -> list[across.PartOutcome | None]:
         sizes.append(len(parts))
         return plain(self, parts)
 
-    monkeypatch.setattr(across.Across, "_send", counting)
+    monkeypatch.setattr(across.CrossDataSetBatch, "_send", counting)
     places = places_of(cluster, database, tmp_path, 6)
     with shared(places) as ledgers:
         ledgers[4].close("asked")

@@ -122,7 +122,7 @@ def test_an_answer_that_a_busy_ledger_cannot_store_is_kept_and_given_to_whoever_
 def test_two_answers_to_one_plan_wait_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "BUSY_TIMEOUT_SECONDS", 0.1)
     monkeypatch.setattr(settling, "PATIENCE_SECONDS", 0.2)
-    ledger, waiting = new_ledger(tmp_path), settling.Settling()
+    ledger, waiting = new_ledger(tmp_path), settling.PendingCommits()
     asked = [request(key, digest="the same plan") for key in ("one", "two")]
     permits = [ledger.reserve(one) for one in asked]
     with _held(ledger_path(tmp_path), "BEGIN IMMEDIATE"):

@@ -81,7 +81,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("last key of the inner GROUP BY forgotten", ((inside, "_named", lambda keys: _NAMED(keys[:1])),), "limit"),
     Mutant("keys of the inner GROUP BY forgotten", ((inside, "_named", lambda keys: ()),), "limit"),
     Mutant("one key of the inner GROUP BY taken for another", ((per_unit, "same_as", _keys_exchanged),), "limit"),
-    Mutant("any column taken for one unit's own", ((names.Known, "is_owned", lambda self, column: column is not None),), "limit"),
+    Mutant("any column taken for one unit's own", ((names.BindCatalog, "is_owned", lambda self, column: column is not None),), "limit"),
     Mutant("EXCEPT read as INTERSECT", ((set_operations, "SemiJoin", lambda a, b, on, negated: SemiJoin(a, b, on, False)),), "limit"),
     Mutant("EXCEPT by the unit alone", ((set_operations, "SemiJoin", lambda a, b, on, negated: SemiJoin(a, b, (), negated)),), "limit"),
     Mutant("ARG_MAX read as ARG_MIN", ((per_unit, "_chosen", _least_chosen),), "limit"),

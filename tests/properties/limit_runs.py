@@ -45,8 +45,8 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.laws import DiscreteLaplace, Law, tail_upper
 from lapwing.kernel.stability import domain_of
-from lapwing.planning.measures import Averaged, Summed
-from lapwing.planning.planned import Planned
+from lapwing.planning.measures import AverageMeasure, SumMeasure
+from lapwing.planning.planned import PlannedStatement
 from lapwing.spread import half_width
 from lapwing.statements import LinearOutput, Statement
 from tests.properties import limit_world
@@ -156,7 +156,7 @@ def leaves_out_rows(relation: Relation) -> bool:
             assert_never(relation)
 
 
-def binds(planned: Planned) -> bool:
+def binds(planned: PlannedStatement) -> bool:
     """Whether a plan may leave out something: where a filter seems to keep few rows, units are bounded below what they have."""
     for part in planned.parts:
         if part.number is None:
@@ -170,7 +170,7 @@ def binds(planned: Planned) -> bool:
     return False
 
 
-def undecided(planned: Planned, units: Mapping[tuple[Any, ...], list[Any] | None]) -> bool:
+def undecided(planned: PlannedStatement, units: Mapping[tuple[Any, ...], list[Any] | None]) -> bool:
     """Whether noise may decide that a group is shown: a weight of more than one unit lies near the threshold."""
     if planned.measured is None:
         return False
@@ -296,7 +296,7 @@ class Limit:
             self._compare_limited(statement, rows, epsilon)
         return True
 
-    def _price(self, statement: Generated) -> tuple[int, Planned, dict[int, float]]:
+    def _price(self, statement: Generated) -> tuple[int, PlannedStatement, dict[int, float]]:
         """The epsilon to ask at, its plan, and how far each output may then be off; outputs not named may not be off at all."""
         _, first = plan_of(self.data.curator, statement.unlimited, EPSILONS[0])
         if first.measured is None:  # no row can meet its conditions
@@ -312,7 +312,7 @@ class Limit:
             raise TooNoisy(f"the largest epsilon is too small for {statement.text}")
         return epsilon, planned, self._tolerances(statement, bound, planned, noisy)
 
-    def _tolerances(self, statement: Generated, bound: Statement, planned: Planned, noisy: set[Named]) -> dict[int, float]:
+    def _tolerances(self, statement: Generated, bound: Statement, planned: PlannedStatement, noisy: set[Named]) -> dict[int, float]:
         if not noisy or all(piece.whole for piece in statement.outputs):
             return {}
         first = {name for number, name in noisy if number == 0}
@@ -328,9 +328,9 @@ class Limit:
                 continue
             recipe, scale = planned.only.recipes[output.derivation.aggregate.index], abs(float(output.derivation.scale))
             match recipe:
-                case Summed(vector) if vector in first:
+                case SumMeasure(vector) if vector in first:
                     found[i] = scale * tolerance(vectors[vector], rows=ROWS)
-                case Averaged(total, count, lower=lower, upper=upper) if total in first or count in first:  # of one row at least
+                case AverageMeasure(total, count, lower=lower, upper=upper) if total in first or count in first:  # of one row at least
                     found[i] = scale * (tolerance(vectors[total], rows=1) + tolerance(vectors[count], rows=0) * float(upper - lower))
                 case _:
                     pass

@@ -181,7 +181,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("NOT IN of a public table without NOT", ((subqueries.Subqueries, "in_public", _public_never_negated),), "limit"),
     # what has to be refused
     Mutant("joins that are not along the unit", ((joins.Links, "require", _no_requirement),), "refusals"),
-    Mutant("every equality taken for a declared key", ((environment.Known, "along_key", lambda self, left, right: True),), "refusals"),
+    Mutant(
+        "every equality taken for a declared key", ((environment.BindCatalog, "along_key", lambda self, left, right: True),), "refusals"
+    ),
     Mutant("IN of any column", ((subqueries, "_may_link", _any_link), (joins.Links, "require", _no_requirement)), "refusals"),
     # what is claimed about sizes
     Mutant("rows of a join bounded by its smaller side", ((stability, "joined", _smaller_side),), "sizes"),

@@ -23,7 +23,7 @@ from lapwing.kernel.ir import Filter, PerUnit, Plan, Project, PublicJoin, Relati
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.queries import render_plan
 from lapwing.sql.queries import Queries
-from lapwing.sql.rows.names import Environment, Known
+from lapwing.sql.rows.names import BindCatalog, Environment
 from lapwing.sql.scalars.handlers import HANDLERS
 from lapwing.sql.statement import OWN_FUNCTIONS
 from lapwing.sql.text.parse import deep_recursion, parse
@@ -175,7 +175,7 @@ def _check_read(text: str) -> None:
     with deep_recursion(SETTINGS.expression_depth_max):
         source, tree = parse(text, settings=SETTINGS, dialect="duckdb", own=OWN_FUNCTIONS)
         session = Session(source, SETTINGS, moment=MOMENT)
-        Queries(session, Known(FACTS, UNIT_COLUMNS, REFERENCES, PUBLIC_ROWS.get), HANDLERS).bind(tree, Environment())
+        Queries(session, BindCatalog(FACTS, UNIT_COLUMNS, REFERENCES, PUBLIC_ROWS.get), HANDLERS).bind(tree, Environment())
     assert session.read == {id(node) for node in tree.walk()}, text
 
 

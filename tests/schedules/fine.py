@@ -61,7 +61,7 @@ def reserve_across(world: World, name: str) -> Act:
     across, batches = (world.pool.subject.module(f"postgres.{module}") for module in ("across", "batch"))
 
     def act() -> str:
-        sent = across.Across(across._RESERVE, world.pool.subject.dsn, 20.0)
+        sent = across.CrossDataSetBatch(across._RESERVE, world.pool.subject.dsn, 20.0)
         sent._connection = workers[0]._connection
         asked = [batches.Batch.of([where.request(f"of {name}", loss=6)]) for where in (world, elsewhere)]
         parts = [

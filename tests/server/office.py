@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from lapwing.data_set import open as open_data_set
 from lapwing.interfaces.console.mounting import add_console
-from lapwing.interfaces.http.access import Office
+from lapwing.interfaces.http.access import AppState
 from lapwing.interfaces.http.api import application, nothing_beside
 from lapwing.interfaces.http.configuration import (
     ListenTo,
@@ -31,7 +31,7 @@ from lapwing.interfaces.http.configuration import (
     TraceSettings,
     WireSettings,
 )
-from lapwing.interfaces.http.data_set_pool import Desk
+from lapwing.interfaces.http.data_set_pool import DataSetPool
 from lapwing.interfaces.http.identity.rights import Grant, Role
 from lapwing.interfaces.http.identity.tokens import Tokens
 from lapwing.interfaces.http.new_data_sets import NewDataSets
@@ -74,7 +74,7 @@ class ServerUnderTest:
     """The server, who there is, and where it writes."""
 
     client: TestClient
-    office: Office
+    office: AppState
     home: Path
     data_set: str
     keys: dict[str, str]
@@ -95,7 +95,7 @@ class ServerUnderTest:
         wire: WireSettings | None = None,
         new_data: NewDataSettings | None = None,
         databases: list[NamedDatabase] | None = None,
-        beside: Callable[[Office], AbstractAsyncContextManager[None]] = nothing_beside,
+        beside: Callable[[AppState], AbstractAsyncContextManager[None]] = nothing_beside,
     ) -> Iterator[ServerUnderTest]:
         """A server over the data set that ``write`` writes to a directory, with a home of its own."""
         write(home / "clinic")
@@ -115,10 +115,10 @@ class ServerUnderTest:
         )
         signer = Signer()
 
-        def opened() -> Office:
+        def opened() -> AppState:
             office = open_office(replace_data_sets(configuration), home)
             new_data = NewDataSets(configuration.new_data, home, configuration.database)
-            desk = Desk.open(
+            desk = DataSetPool.open(
                 configuration.data_set,
                 configuration.limits,
                 configuration.moments,
@@ -134,7 +134,7 @@ class ServerUnderTest:
 
         app = application(opened, beside, add_console)
         with TestClient(app, raise_server_exceptions=False) as client:
-            office: Office = app.state.office
+            office: AppState = app.state.office
             keys = {person: office.identities.new_key(person)[0] for person in (*PEOPLE, "nemo")}
             for person, role in PEOPLE.items():
                 office.identities.grant(person, Grant(role, "*"))

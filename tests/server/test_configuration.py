@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.curator.cost_estimate import PublicWork
+from lapwing.curator.cost_estimate import CostEstimate
 from lapwing.errors import LapwingError
 from lapwing.interfaces.http.configuration import read_configuration
-from lapwing.interfaces.http.data_set_pool import Desk
+from lapwing.interfaces.http.data_set_pool import DataSetPool
 from lapwing.interfaces.http.rates import Rates
 from lapwing.interfaces.http.release_schedule import (
     CELLS_PER_SECOND,
@@ -86,13 +86,13 @@ def test_two_catalogues_of_one_name_are_refused(tmp_path: Path) -> None:
     write_demo(tmp_path / "clinic", patients=300)
     listed = [Served(catalogue="clinic"), Served(catalogue="clinic/lapwing.toml")]
     with pytest.raises(LapwingError) as twice:
-        Desk.open(listed, ServerLimits(), MomentSettings(), directory=tmp_path, home=tmp_path / "home")
+        DataSetPool.open(listed, ServerLimits(), MomentSettings(), directory=tmp_path, home=tmp_path / "home")
     assert twice.value.code == "server-configuration"
 
 
 def test_the_moment_depends_on_public_work_alone_unless_it_is_missed() -> None:
     moments = PublicMoments(0.25)
-    light, heavy = PublicWork(1_000, 10), PublicWork(40 * ROWS_PER_SECOND, 10)
+    light, heavy = CostEstimate(1_000, 10), CostEstimate(40 * ROWS_PER_SECOND, 10)
     assert {moments.leaves_after(light, took=took) for took in (0.0, 0.1, 0.25)} == {0.25}
     assert {moments.leaves_after(heavy, took=took) for took in (0.0, 1.0, 60.0)} == {64.0}
     assert moments.leaves_after(light, took=0.26) == 0.5
@@ -102,15 +102,15 @@ def test_the_moment_depends_on_public_work_alone_unless_it_is_missed() -> None:
 
 def test_a_fixed_time_is_for_every_answer_and_none_for_those_who_want_none() -> None:
     fixed = PublicMoments(2.0, fixed=True)
-    assert fixed.leaves_after(PublicWork(10**12, 10**9), took=0.1) == 2.0
-    assert fixed.leaves_after(PublicWork(0, 0), took=2.5) == 4.0
-    assert PublicMoments(2.0, public=False).leaves_after(PublicWork(0, 0), took=0.3) == 0.3
+    assert fixed.leaves_after(CostEstimate(10**12, 10**9), took=0.1) == 2.0
+    assert fixed.leaves_after(CostEstimate(0, 0), took=2.5) == 4.0
+    assert PublicMoments(2.0, public=False).leaves_after(CostEstimate(0, 0), took=0.3) == 0.3
 
 
 def test_work_adds_up() -> None:
-    work = PublicWork(ROWS_PER_SECOND, 0) + PublicWork(0, CELLS_PER_SECOND)
+    work = CostEstimate(ROWS_PER_SECOND, 0) + CostEstimate(0, CELLS_PER_SECOND)
     assert expected_seconds(work) == pytest.approx(2 + OVERHEAD_SECONDS)
-    one_unit = PublicWork(0, 0, UNIT_BYTES_PER_SECOND, 0) + PublicWork(0, 0, 0, 2 * UNIT_PARTS_PER_SECOND)
+    one_unit = CostEstimate(0, 0, UNIT_BYTES_PER_SECOND, 0) + CostEstimate(0, 0, 0, 2 * UNIT_PARTS_PER_SECOND)
     assert expected_seconds(work + one_unit) == pytest.approx(5 + OVERHEAD_SECONDS)
 
 

@@ -17,7 +17,7 @@ from lapwing.errors import LapwingError
 from lapwing.interfaces.http import data_set_pool as desk
 from lapwing.interfaces.http.call_notes import CallNotes
 from lapwing.interfaces.http.configuration import MomentSettings, Served, ServerLimits
-from lapwing.interfaces.http.data_set_pool import Desk, ServedDataSet
+from lapwing.interfaces.http.data_set_pool import DataSetPool, ServedDataSet
 
 pytestmark = pytest.mark.xdist_group("server: desk")
 NAMES = ("one", "two", "three", "four")
@@ -28,7 +28,7 @@ class Prepared:
     """Data sets in a directory, and a desk that may have two of them open."""
 
     directory: Path
-    desk: Desk
+    desk: DataSetPool
 
     def of(self, name: str) -> ServedDataSet:
         return self.desk.served[f"the-{name}"]
@@ -62,7 +62,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def prepared(written: Path) -> Iterator[Prepared]:
     listed = [Served(catalogue=name) for name in NAMES]
-    desk = Desk.open(listed, ServerLimits(open_max=2), MomentSettings(public=False), directory=written, home=written / "home")
+    desk = DataSetPool.open(listed, ServerLimits(open_max=2), MomentSettings(public=False), directory=written, home=written / "home")
     yield Prepared(written, desk)
     desk.close()
 
@@ -132,10 +132,10 @@ def test_while_a_data_set_is_opened_requests_are_taken_in(prepared: Prepared, mo
 
 def test_a_catalogue_that_cannot_be_read_stops_who_starts_and_one_that_is_wrong_stops_who_asks(written: Path, tmp_path: Path) -> None:
     with pytest.raises(LapwingError):
-        Desk.open([Served(catalogue="nowhere")], ServerLimits(), MomentSettings(), directory=tmp_path)
+        DataSetPool.open([Served(catalogue="nowhere")], ServerLimits(), MomentSettings(), directory=tmp_path)
     (tmp_path / "lapwing.toml").write_text('format = 1\n[dataset]\nid = "wrong"\n', encoding="utf-8")
     listed = [Served(catalogue=str(tmp_path)), Served(catalogue=str(written / "one"))]
-    desk = Desk.open(listed, ServerLimits(), MomentSettings(public=False), directory=tmp_path, home=written / "home")
+    desk = DataSetPool.open(listed, ServerLimits(), MomentSettings(public=False), directory=tmp_path, home=written / "home")
     with pytest.raises(LapwingError) as refusal:
         asyncio.run(desk.served["wrong"].run(_count, _noted()))
     assert refusal.value.code.startswith("catalogue-")
@@ -166,7 +166,7 @@ def test_work_of_the_same_name_that_is_under_way_is_not_begun_again(prepared: Pr
 def test_one_person_leaves_half_of_the_pool_to_others_and_waits_in_turn(written: Path) -> None:
     """Ada has more under way than all may have; what bo asks goes on at once, and what waits of both is done by turns."""
     limits = ServerLimits(running_max=4, waiting_max=20)
-    desk = Desk.open([Served(catalogue="one")], limits, MomentSettings(public=False), directory=written, home=written / "home")
+    desk = DataSetPool.open([Served(catalogue="one")], limits, MomentSettings(public=False), directory=written, home=written / "home")
     served, gate, order = desk.served["the-one"], threading.Event(), list[str]()
 
     def held(_: DataSet) -> None:
@@ -195,7 +195,7 @@ def test_one_person_leaves_half_of_the_pool_to_others_and_waits_in_turn(written:
 
 def test_what_waits_of_a_person_is_done_when_the_server_stops(written: Path) -> None:
     limits = ServerLimits(running_max=2, waiting_max=20)
-    desk = Desk.open([Served(catalogue="one")], limits, MomentSettings(public=False), directory=written, home=written / "home")
+    desk = DataSetPool.open([Served(catalogue="one")], limits, MomentSettings(public=False), directory=written, home=written / "home")
     served, gate, done = desk.served["the-one"], threading.Event(), list[int]()
 
     async def asked() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import lapwing as lw
-from lapwing.asking.accuracy_steps import Before, Buy, Pilot, Serve, next_step
+from lapwing.asking.accuracy_steps import Buy, Pilot, PriorRelease, Serve, next_step
 from lapwing.asking.accuracy_targets import PILOTS_MAX, Target, bars_of
 from lapwing.asking.bound_statement import bound_statement
 from lapwing.asking.options import pilot_epsilons
@@ -24,7 +24,7 @@ from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.noise.vectors import draw_noise
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
-from lapwing.planning.planned import Planned
+from lapwing.planning.planned import PlannedStatement
 from lapwing.prices import statement_loss
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 from tests.support.power import Together
@@ -48,7 +48,7 @@ def clinic(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield data
 
 
-def released_of(planned: Planned, exact: dict[str, list[float]]) -> Released:
+def released_of(planned: PlannedStatement, exact: dict[str, list[float]]) -> Released:
     """Exact values, in real units, with the noise of the plan."""
     (query,) = planned.certified.queries
     assert isinstance(query.query.groups, KnownGroups)
@@ -68,9 +68,9 @@ def answers(data: DataSet, sql: str, target: Target, exact: dict[str, list[float
     losses = tuple(statement_loss(budget, epsilon) for epsilon in pilot_epsilons(data.curator.declaration))
     post = asking.statement.post
     while True:
-        before: list[Before] = []
+        before: list[PriorRelease] = []
         while isinstance(step := next_step(asking.plan_at, post, target, before, losses), Pilot):
-            before.append(Before(released_of(step.planned, exact), step.planned.certified.cost.loss, pilot=True))
+            before.append(PriorRelease(released_of(step.planned, exact), step.planned.certified.cost.loss, pilot=True))
         match step:
             case Buy(planned):
                 released = released_of(planned, exact)

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.answers.assembly import Assembled, assemble
+from lapwing.answers.assembly import AssembledAnswer, assemble
 from lapwing.answers.post_processing import evaluate
 from lapwing.catalog import Settings
 from lapwing.kernel.accounting import Account
@@ -46,7 +46,7 @@ STATEMENTS = {
 }
 
 
-def answered(sql: str, account: Account) -> Assembled:
+def answered(sql: str, account: Account) -> AssembledAnswer:
     facts = Facts("computed", 1, Neighbours.UNBOUNDED, account, {"t": TableFacts(COLUMNS, 1, 10**7)}, {})
     statement = bind(sql, facts, settings=Settings(), unit_columns={})
     approximate = account is Account.APPROXIMATE

@@ -23,7 +23,7 @@ from lapwing.answers.simulation import Floats
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law, loss
 from lapwing.kernel.noise.additive import add_noise
-from lapwing.planning.measures import Averaged
+from lapwing.planning.measures import AverageMeasure
 from lapwing.releases.marginals.synopsis import MeasuredMarginal
 from lapwing.releases.serving.answers import ServedMarginals, serve
 from lapwing.releases.serving.coverage import NotCovered, covered_queries
@@ -135,7 +135,7 @@ def shares_of_releases(law: Law, measured: str) -> Callable[[], list[float]]:
         assert not isinstance(covered, NotCovered)
         (query,) = covered
         sums, recipe = WeightedSums(query, public), query.recipes[0]
-        if isinstance(recipe, Averaged):
+        if isinstance(recipe, AverageMeasure):
             asked.append((query.axes, holding(sums, recipe.total, recipe.count, true)))
         elif kind == "ratios":
             asked.append((query.axes, holding(sums, "v0", "v1", true)))

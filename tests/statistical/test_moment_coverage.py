@@ -19,7 +19,7 @@ from functools import lru_cache
 
 import pytest
 
-from lapwing.answers.assembly import Assembled, assemble
+from lapwing.answers.assembly import AssembledAnswer, assemble
 from lapwing.answers.post_processing import evaluate
 from lapwing.catalog import Settings
 from lapwing.kernel.accounting import Account
@@ -110,7 +110,7 @@ def truth(listed: list[Row]) -> dict[str, float]:
     }
 
 
-def answered(case: Case, names: tuple[str, ...]) -> Assembled:
+def answered(case: Case, names: tuple[str, ...]) -> AssembledAnswer:
     """One release with as many groups as there are answers."""
     facts = Facts("coverage", 1, Neighbours.UNBOUNDED, case.account, {"t": TableFacts(COLUMNS, 1, 10**9)}, {})
     listed = ", ".join(f"{AGGREGATES[name]} AS {name}" for name in names)

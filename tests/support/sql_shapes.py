@@ -15,7 +15,7 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
-from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.prices import statement_loss
 from lapwing.sql import bind
 from tests.support.sql_queries import SqlQueries
@@ -40,9 +40,9 @@ class SqlShape:
     references: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     delta: Fraction = Fraction(1, 2**30)
     dialect: str = "duckdb"
-    _planned: list[tuple[Facts, Planned]] = field(default_factory=list)
+    _planned: list[tuple[Facts, PlannedStatement]] = field(default_factory=list)
 
-    def planned(self, facts: Facts) -> Planned:
+    def planned(self, facts: Facts) -> PlannedStatement:
         """Bind and plan."""
         approximate = facts.account is Account.APPROXIMATE
         budget = budget_for(epsilon=Fraction(100), delta=self.delta if approximate else Fraction(0))

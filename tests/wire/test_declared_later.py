@@ -11,7 +11,7 @@ import pytest
 
 from lapwing.errors import LapwingError
 from lapwing.interfaces.http.configuration import NewDataSettings
-from lapwing.interfaces.http.data_set_pool import Desk
+from lapwing.interfaces.http.data_set_pool import DataSetPool
 from lapwing.interfaces.wire.run import look_at_shadow, wire_settings
 from lapwing.interfaces.wire.shadow.database import DeclaredColumn, DeclaredTable, make_shadow, shadow_name
 from tests.ledger.cluster import Cluster
@@ -62,7 +62,7 @@ def test_a_shadow_that_is_not_made_yet_is_not_down(wire: WireUnderTest) -> None:
     if "loans" not in office.new_data.catalogues():
         assert wire.server.call("POST", "/v1/data-sets", by="olga", json=loans_body(epsilon="50")).status_code == 201
     settings, limits = wire_settings(office.configuration), office.configuration.limits
-    alone = Desk.open([], limits, office.configuration.moments, directory=wire.server.home, added=office.new_data.catalogues)
+    alone = DataSetPool.open([], limits, office.configuration.moments, directory=wire.server.home, added=office.new_data.catalogues)
     later = replace(office, desk=alone)
     for changed in ({"shadow_prefix": "unmade_"}, {"role": "unmade"}):
         unmade = settings.model_copy(update=changed)

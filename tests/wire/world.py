@@ -15,7 +15,7 @@ import duckdb
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from lapwing.interfaces.http.access import Office
+from lapwing.interfaces.http.access import AppState
 from lapwing.interfaces.http.configuration import ListenTo, NewDataSettings, WireSettings
 from lapwing.interfaces.wire.declared import declared_tables
 from lapwing.interfaces.wire.run import shadow_password, wired
@@ -99,7 +99,7 @@ def wire_over(
     ports: list[int] = []
 
     @asynccontextmanager
-    async def beside(office: Office) -> AsyncIterator[None]:
+    async def beside(office: AppState) -> AsyncIterator[None]:
         for name, served in office.desk.served.items():
             with served.opened() as opened:
                 tables = declared_tables(opened)

@@ -20,7 +20,7 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import IntegerDomain
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.releases.weights.multiplicative_weights import CountedCells, MultiplicativeWeights
+from lapwing.releases.weights.multiplicative_weights import CellSubset, MultiplicativeWeights
 from lapwing.releases.weights.plan import WeightsRequest, other_ways, planned_weights
 from lapwing.theory.plots import BLACK, BLUE, GREY, RED
 
@@ -53,10 +53,10 @@ def learning(axes: Axes) -> None:
     exact, rows, alpha = np.array([57_000, 2_000, 0, 0, 1_000, 0, 0, 0]), 60_000, 0.1
     questions = [list(each) for many in range(1, 8) for each in combinations(range(8), many)]
 
-    def cells(listed: list[int]) -> CountedCells:
+    def cells(listed: list[int]) -> CellSubset:
         counted = np.zeros(8, dtype=np.bool_)
         counted[listed] = True
-        return CountedCells((0,), counted)
+        return CellSubset((0,), counted)
 
     weights, worst = MultiplicativeWeights([8], rows), []
     for _ in range(16):

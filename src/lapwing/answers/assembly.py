@@ -9,13 +9,13 @@ from typing import Protocol, assert_never
 
 import pyarrow as pa
 
-from lapwing.answers.clipping_bias import Missing, missing_of, ratio_reaching
+from lapwing.answers.clipping_bias import ClippingBias, missing_of, ratio_reaching
 from lapwing.answers.empty_groups import occupied_groups, only
 from lapwing.answers.estimates import Estimate, estimates_of
 from lapwing.answers.intervals import Interval, ratio_interval
 from lapwing.answers.post_processing import post_process, typed_array
 from lapwing.answers.ratio_estimator import scaled_column, scaled_estimates
-from lapwing.answers.simulated_intervals import NoisyCells, Redrawable, Redrawn, computed_intervals
+from lapwing.answers.simulated_intervals import NoisyCells, Redrawable, SimulatedRelease, computed_intervals
 from lapwing.answers.subtotals import Level, levels_of, shown_levels
 from lapwing.answers.suppression import Judged, Marks
 from lapwing.errors import Refused
@@ -24,9 +24,9 @@ from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.kernel.stability import domain_of
-from lapwing.planning.measures import Counted, Recipe, Summed, is_whole
-from lapwing.planning.planned import Part, Planned
-from lapwing.planning.quantiles import Chosen
+from lapwing.planning.measures import Counted, Recipe, SumMeasure, is_whole
+from lapwing.planning.planned import Part, PlannedStatement
+from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.statements import (
     CellMark,
     ComputedOutput,
@@ -45,7 +45,7 @@ PAIRS_MAX = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
+class AssembledAnswer:
     """The answer's table, and one interval per row for every column that has them."""
 
     table: pa.Table
@@ -57,8 +57,8 @@ class Assembled:
 
 
 def assemble(
-    planned: Planned, released: Released | None, post: PostProcess, *, confidence: Fraction, withholding: bool = True
-) -> Assembled:
+    planned: PlannedStatement, released: Released | None, post: PostProcess, *, confidence: Fraction, withholding: bool = True
+) -> AssembledAnswer:
     """Estimates for every group, then HAVING, ORDER BY, LIMIT and expressions on the noisy tables alone.
 
     Without ``withholding`` no cell is marked and none is left out: to see how long error bars are.
@@ -68,12 +68,12 @@ def assemble(
     parts = [seen if places is None else _kept(seen, places) for seen, places in zip(parts, kept, strict=True)]
     if any(part.scaled for part in planned.parts):
         post = replace(post, outputs=tuple(_without_ratio(output) for output in post.outputs))
-    redrawn: list[Redrawn] | None = None
+    redrawn: list[SimulatedRelease] | None = None
     if released is not None and all(part.number is not None for part in planned.parts) and has_computed(post):
         redrawn = []
         for part, seen, places in zip(planned.parts, parts, kept, strict=True):
             apart = {level: _cells(total, released, confidence) for level, total in part.apart.items()}
-            redrawn.append(Redrawn(part.query, _cells(part, released, confidence, places), seen.table, apart))
+            redrawn.append(SimulatedRelease(part.query, _cells(part, released, confidence, places), seen.table, apart))
 
     def ratio(output: RatioOutput, above: int, below: int) -> Interval | None:
         return _ratio_of_cells(output, parts, above, below, confidence)
@@ -107,7 +107,7 @@ def put_together(
     confidence: Fraction,
     ratio: Callable[[RatioOutput, int, int], Interval | None],
     redrawn: Sequence[Redrawable] | None,
-) -> Assembled:
+) -> AssembledAnswer:
     """The answer of a statement from those of its private queries, whoever measured them.
 
     ``ratio`` gives the interval of a ratio of an aggregate in one row and another in another; ``redrawn`` are the parts as they might have
@@ -130,7 +130,7 @@ def put_together(
     for name in intervals.keys() & processed.marks.keys():
         pairs = zip(intervals[name], processed.marks[name], strict=True)
         intervals[name] = [None if mark is CellMark.MEANINGLESS else interval for interval, mark in pairs]
-    return Assembled(table, intervals, processed.marks, _aggregated(parts) if post.aggregates else (0, 0))
+    return AssembledAnswer(table, intervals, processed.marks, _aggregated(parts) if post.aggregates else (0, 0))
 
 
 def _aggregated(parts: Sequence[AnsweredPart]) -> tuple[int, int]:
@@ -143,7 +143,7 @@ def _aggregated(parts: Sequence[AnsweredPart]) -> tuple[int, int]:
     return noise, groups
 
 
-def _occupied(part: Part, planned: Planned, released: Released | None) -> list[int] | None:
+def _occupied(part: Part, planned: PlannedStatement, released: Released | None) -> list[int] | None:
     """The places of the groups that have rows, where that can be told."""
     if part.number is None or released is None:
         return None
@@ -188,7 +188,7 @@ def _without_ratio(output: Output) -> Output:
     return replace(output, derivation=ComputedOutput()) if isinstance(output.derivation, RatioOutput) else output
 
 
-def _part(part: Part, planned: Planned, released: Released | None, confidence: Fraction, *, withholding: bool) -> NoisyPart:
+def _part(part: Part, planned: PlannedStatement, released: Released | None, confidence: Fraction, *, withholding: bool) -> NoisyPart:
     if part.number is None or released is None:
         groups = part.groups or (() if part.query.keys else ((),))
         known = Estimate(0, Interval(0.0, 0.0))
@@ -202,7 +202,7 @@ def _part(part: Part, planned: Planned, released: Released | None, confidence: F
     for one in shown:
         table, terms, query = one.table, one.level.terms, planned.certified.queries[one.part.number or 0]
         for i, recipe in enumerate(one.part.recipes):
-            if isinstance(recipe, Counted | Summed) and recipe.vector in one.part.scaled:
+            if isinstance(recipe, Counted | SumMeasure) and recipe.vector in one.part.scaled:
                 found = scaled_estimates(recipe, one.part, released, planned, confidence=confidence)
             else:
                 found = estimates_of(recipe, one.part, table, query, confidence=confidence, terms=terms)
@@ -225,10 +225,10 @@ def _part(part: Part, planned: Planned, released: Released | None, confidence: F
 
 def _of_no_rows(recipe: Recipe, facts: Facts) -> int | None:
     """What an aggregate of no rows is: 0 for counts, else NULL. Versions from before number types were kept go on with sums of 0."""
-    return 0 if isinstance(recipe, Counted) or (isinstance(recipe, Summed) and not facts.typed_numbers) else None
+    return 0 if isinstance(recipe, Counted) or (isinstance(recipe, SumMeasure) and not facts.typed_numbers) else None
 
 
-def empty_or_declared(part: Part, planned: Planned, groups: Sequence[tuple[Value, ...]]) -> pa.Table:
+def empty_or_declared(part: Part, planned: PlannedStatement, groups: Sequence[tuple[Value, ...]]) -> pa.Table:
     """A table of the right types with these groups and no measured value: of groups that cannot have a row, counts are 0."""
     levels = levels_of(groups, part.query.levels, keys=len(part.query.keys))
     rows = sum(len(level.groups) for level in levels)
@@ -236,7 +236,7 @@ def empty_or_declared(part: Part, planned: Planned, groups: Sequence[tuple[Value
     return noisy_table(part.query, planned.columns(part), part.recipes, levels, values, [[None] * rows for _ in part.recipes])
 
 
-def check_post(planned: Planned, post: PostProcess) -> None:
+def check_post(planned: PlannedStatement, post: PostProcess) -> None:
     """Refuse post-processing that cannot be computed, before anything is charged: it is tried on tables without rows.
 
     Joins that pair any row with any row of answers need groups that are known, and not too many.
@@ -255,7 +255,7 @@ def check_pairs(groups: Sequence[int | None], post: PostProcess) -> None:
             raise Refused("join-unconditional", message, hint="join answers on an equality of keys, or group by declared columns")
 
 
-def empty_answer(planned: Planned, post: PostProcess) -> pa.Table:
+def empty_answer(planned: PlannedStatement, post: PostProcess) -> pa.Table:
     """What post-processing makes of tables without rows: its columns and their types."""
     return post_process([empty_or_declared(part, planned, ()) for part in planned.parts], post).table
 
@@ -278,7 +278,7 @@ def noisy_table(
         arrays.append(pa.array([int(i not in level.kept) for level in levels for _ in level.groups], pa.int64()))
         names.append(f"g{i}")
     for i, (recipe, column, column_marks) in enumerate(zip(recipes, values, marks, strict=True)):
-        kind = recipe.kind if isinstance(recipe, Chosen) else Kind.INTEGER if is_whole(recipe) else Kind.REAL
+        kind = recipe.kind if isinstance(recipe, QuantileMeasure) else Kind.INTEGER if is_whole(recipe) else Kind.REAL
         arrays.append(typed_array(column, kind))
         arrays.append(pa.array([0 if mark is None else mark.code for mark in column_marks], pa.int64()))
         names += [f"a{i}", f"m{i}"]
@@ -337,7 +337,7 @@ class _Cell:
     column: NoisyColumn
     value: int
     terms: int
-    missing: Missing
+    missing: ClippingBias
 
 
 def _plain_cell(part: NoisyPart, aggregate: Noisy, row: int) -> _Cell | None:
@@ -346,7 +346,7 @@ def _plain_cell(part: NoisyPart, aggregate: Noisy, row: int) -> _Cell | None:
         return None
     at = part.rows[row]
     recipe = at.recipes[aggregate.index]
-    if not isinstance(recipe, Counted | Summed):
+    if not isinstance(recipe, Counted | SumMeasure):
         return None
     column = at.table.column(recipe.vector)
     return _Cell(column, column.values[at.place], at.terms, part.estimates[aggregate.index][row].missing)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from lapwing.answers.intervals import Interval
 from lapwing.contribution.clipping_bound import bias_bound
-from lapwing.contribution.histograms import NormCut
+from lapwing.contribution.histograms import ClippingBound
 from lapwing.kernel.release import NoisyColumn
 from lapwing.planning.planned import Part
 
@@ -29,7 +29,7 @@ SHARE_OF_CELLS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class ClippingBias:
     """At most so much is missing from a cell, in the unit of its column; where it may be negative, either way."""
 
     most: float = 0.0
@@ -41,10 +41,10 @@ class Missing:
         return self.most if self.signed else 0.0
 
 
-NOTHING = Missing()
+NOTHING = ClippingBias()
 
 
-def missing_of(part: Part, column: NoisyColumn, *, confidence: float, terms: int) -> list[Missing]:
+def missing_of(part: Part, column: NoisyColumn, *, confidence: float, terms: int) -> list[ClippingBias]:
     """What may be missing from each cell of a column, each the sum of ``terms`` released ones."""
     cut = part.cuts.get(column.name)
     if cut is None or not column.values or (cut.choice.cap >= cut.fit.largest and not part.left_out):
@@ -55,10 +55,12 @@ def missing_of(part: Part, column: NoisyColumn, *, confidence: float, terms: int
     mosts = [0.0] * len(values) if cut.choice.cap >= cut.fit.largest else _most(cut, values, beyond=1 - confidence, terms=terms)
     # What a limit before a join leaves out is predicted, not bounded; a bar that ignored it would be worse.
     joined = min(part.left_out, LEFT_OUT_MOST) / (1 - min(part.left_out, LEFT_OUT_MOST))
-    return [Missing((most + joined * (abs(value) + most)) * per_integer, cut.signed) for most, value in zip(mosts, values, strict=True)]
+    return [
+        ClippingBias((most + joined * (abs(value) + most)) * per_integer, cut.signed) for most, value in zip(mosts, values, strict=True)
+    ]
 
 
-def _most(cut: NormCut, values: Sequence[float], *, beyond: float, terms: int) -> list[float]:
+def _most(cut: ClippingBound, values: Sequence[float], *, beyond: float, terms: int) -> list[float]:
     """The same in the measure's own integers."""
     cells = len(values)
     if cut.signed:
@@ -72,7 +74,7 @@ def _most(cut: NormCut, values: Sequence[float], *, beyond: float, terms: int) -
     return bias_bound(cut.fit, choice, cells=cells * terms, beyond=beyond, values=values, grain=cut.grain, extreme=extreme)
 
 
-def _most_units(cut: NormCut, values: Sequence[float], *, beyond: float) -> list[float]:
+def _most_units(cut: ClippingBound, values: Sequence[float], *, beyond: float) -> list[float]:
     """Of counts of units: a unit in d groups has length sqrt(d), so what each group loses follows from the lengths alone."""
     fit, norms = cut.fit, cut.fit.norms()
     weights = fit.beyond_caps([cut.choice.cap], 1) * norms
@@ -81,12 +83,12 @@ def _most_units(cut: NormCut, values: Sequence[float], *, beyond: float) -> list
     return [max(value, 0.0) * share / (1 - share) * (1 + UNLIKE_GROUPS) for value in values]
 
 
-def reaching(interval: Interval, missing: Missing) -> Interval:
+def reaching(interval: Interval, missing: ClippingBias) -> Interval:
     """The interval of what is not cut: of a released value's own interval."""
     return Interval(interval.lo - missing.below, interval.hi + missing.most)
 
 
-def ratio_reaching(interval: Interval, *, top: Missing, bottom: Missing, count: float) -> Interval:
+def ratio_reaching(interval: Interval, *, top: ClippingBias, bottom: ClippingBias, count: float) -> Interval:
     """The interval of a ratio of which parts of both sides may be missing; ``count`` is the released lower side, above 0."""
     lo, hi = interval.lo - top.below / count, interval.hi + top.most / count
     less = count / (count + bottom.most)

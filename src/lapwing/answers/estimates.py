@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
-from lapwing.answers.clipping_bias import NOTHING, Missing, average_reaching, missing_of, ratio_reaching, reaching
+from lapwing.answers.clipping_bias import NOTHING, ClippingBias, average_reaching, missing_of, ratio_reaching, reaching
 from lapwing.answers.intervals import Interval, all_widened, ratio_interval
 from lapwing.answers.noise_sums import half_width_of_sum
 from lapwing.answers.variances import moment_estimates
@@ -16,9 +16,9 @@ from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.expressions import not_null
 from lapwing.kernel.ir import GridSum, Ranked, RowCount
 from lapwing.kernel.release import NoisyColumn, NoisyTable
-from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
+from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
 from lapwing.planning.planned import Part
-from lapwing.planning.quantiles import Chosen
+from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.variances import Moments
 
 ROUNDING_SHARE = 1_000
@@ -31,7 +31,7 @@ class Estimate:
 
     value: float | int | None
     interval: Interval | None
-    missing: Missing = NOTHING
+    missing: ClippingBias = NOTHING
     """What a bound may have cut off, which the interval reaches to."""
 
 
@@ -42,11 +42,11 @@ def estimates_of(
     match recipe:
         case Counted(vector):
             return _plain(noisy.column(vector), part, noisy, query, confidence, terms, whole=True)
-        case Summed(vector, whole):
+        case SumMeasure(vector, whole):
             return _plain(noisy.column(vector), part, noisy, query, confidence, terms, whole=whole)
-        case Averaged():
+        case AverageMeasure():
             return _averages(recipe, part, noisy, confidence, terms)
-        case Chosen(name, target):
+        case QuantileMeasure(name, target):
             chosen = noisy.chosen(name)
             return [Estimate(recipe.value(value, chosen.step), None) for value in chosen.values[target]]
         case Moments():
@@ -102,7 +102,7 @@ def _rows_upper(
     return [min(most, most * max(value, 0) // total + most // len(column.values) + 1) for value in column.values]
 
 
-def _averages(recipe: Averaged, part: Part, noisy: NoisyTable, confidence: Fraction, terms: int) -> list[Estimate]:
+def _averages(recipe: AverageMeasure, part: Part, noisy: NoisyTable, confidence: Fraction, terms: int) -> list[Estimate]:
     total, count = noisy.column(recipe.total), noisy.column(recipe.count)
     lo = float(recipe.lower * recipe.steps - recipe.offset)
     hi = float(recipe.upper * recipe.steps - recipe.offset)
@@ -133,7 +133,7 @@ def _averages(recipe: Averaged, part: Part, noisy: NoisyTable, confidence: Fract
             of_rows = rows.most / (shown + rows.most)
             interval = average_reaching(interval, rows=of_rows, total=of_total, signed=rest.signed, lo=lo, hi=hi)
         else:
-            top = Missing(rest.most * recipe.steps, rest.signed)
+            top = ClippingBias(rest.most * recipe.steps, rest.signed)
             interval = ratio_reaching(interval, top=top, bottom=rows, count=shown)
         half_step = 0.5 if total.rounding else 0.0
         ends = max(interval.lo - half_step, lo), min(interval.hi + half_step, hi)

@@ -175,7 +175,7 @@ def typed_array(values: Sequence[Value | float], kind: Kind) -> pa.Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Processed:
+class ProcessedTable:
     """The answer's table, for each of its rows the number of the noisy row it comes from, where there is one, and marks by column."""
 
     table: pa.Table
@@ -184,7 +184,7 @@ class Processed:
 
 
 @_connected
-def post_process(connection: duckdb.DuckDBPyConnection, noisy: Sequence[pa.Table], post: PostProcess) -> Processed:
+def post_process(connection: duckdb.DuckDBPyConnection, noisy: Sequence[pa.Table], post: PostProcess) -> ProcessedTable:
     """All that is done with noisy tables."""
     names = [f"q{number}" for number in range(len(noisy))]
     for name, table in zip(names, noisy, strict=True):
@@ -205,7 +205,7 @@ def post_process(connection: duckdb.DuckDBPyConnection, noisy: Sequence[pa.Table
         for place, i in enumerate(post.marked)
     }
     listed = len(post.outputs) + len(post.marked)
-    return Processed(table, None if result.num_columns == listed else [int(row) for row in result.column(listed).to_pylist()], marks)
+    return ProcessedTable(table, None if result.num_columns == listed else [int(row) for row in result.column(listed).to_pylist()], marks)
 
 
 @_connected

@@ -20,8 +20,8 @@ from lapwing.answers.simulation import Floats, noise_by_place, noise_points, nor
 from lapwing.contribution.clipping_bound import UNLIKE, chance_of_parts, shares_of
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
-from lapwing.planning.measures import Counted, Summed
-from lapwing.planning.planned import Part, Planned
+from lapwing.planning.measures import Counted, SumMeasure
+from lapwing.planning.planned import Part, PlannedStatement
 
 SIMULATED_AT = 129
 """Error bars are simulated at so many sizes of groups at most, and straight in between."""
@@ -74,7 +74,9 @@ def scaled_column(part: Part, vector: str, released: Released) -> ScaledColumn:
     return ScaledColumn(column, total, np.hypot(chance * unit, unlike), factor)
 
 
-def scaled_estimates(recipe: Counted | Summed, part: Part, released: Released, planned: Planned, *, confidence: Fraction) -> list[Estimate]:
+def scaled_estimates(
+    recipe: Counted | SumMeasure, part: Part, released: Released, planned: PlannedStatement, *, confidence: Fraction
+) -> list[Estimate]:
     """One estimate for each group; none where the sum of the groups is lost in noise."""
     scaled = scaled_column(part, recipe.vector, released)
     values = scaled.values()
@@ -111,7 +113,7 @@ def _reach(scaled: ScaledColumn, confidence: float) -> tuple[Floats, Floats]:
 
 
 def _reach_of_total(
-    recipe: Counted | Summed, part: Part, released: Released, planned: Planned, confidence: Fraction
+    recipe: Counted | SumMeasure, part: Part, released: Released, planned: PlannedStatement, confidence: Fraction
 ) -> tuple[float, float]:
     """How far the bar of the total reaches, below and above, beyond its noise: rounding, and what its own cap may have cut off."""
     scaling = part.scaled[recipe.vector]

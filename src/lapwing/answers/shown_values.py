@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lapwing.answers.assembly import Assembled
+from lapwing.answers.assembly import AssembledAnswer
 from lapwing.answers.intervals import Interval
 from lapwing.answers.value_bounds import Bounds, PossibleAggregates
 from lapwing.kernel.facts import Facts
@@ -26,20 +26,20 @@ _SAME = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownAnswer:
     """An answer as it is shown, and what is to be said about it."""
 
-    assembled: Assembled
+    assembled: AssembledAnswer
     notes: tuple[str, ...] = ()
 
 
-def shown(assembled: Assembled, statement: Statement, facts: Facts, *, units: int | None) -> Shown:
+def shown(assembled: AssembledAnswer, statement: Statement, facts: Facts, *, units: int | None) -> ShownAnswer:
     """The answer with values and error bars inside what is possible; ``units`` is the declared number, None where there is none.
 
     Versions that were prepared before number types were kept show their numbers as they did.
     """
     if not facts.typed_numbers:
-        return Shown(assembled)
+        return ShownAnswer(assembled)
     possible, table, intervals = PossibleAggregates.of(facts, units), assembled.table, dict(assembled.intervals)
     moved: dict[str, int] = {}
     for number, output in enumerate(statement.post.outputs):
@@ -49,7 +49,7 @@ def shown(assembled: Assembled, statement: Statement, facts: Facts, *, units: in
         bounds, values = possible.output(output.derivation, statement.privates), table.column(number).to_pylist()
         if bounds == Bounds():
             continue
-        ends = Ends.of(bounds, table.schema.field(number).type)
+        ends = ValueBounds.of(bounds, table.schema.field(number).type)
         if isinstance(output.derivation, RatioOutput):
             intervals[output.name] = [ends.cut(value, bar) for value, bar in zip(values, bars, strict=True)]
             continue
@@ -59,7 +59,7 @@ def shown(assembled: Assembled, statement: Statement, facts: Facts, *, units: in
         if many:
             moved[output.name] = many
             table = table.set_column(number, table.schema.field(number), pa.array(inside, table.schema.field(number).type))
-    return Shown(replace(assembled, table=table, intervals=intervals), _notes(moved))
+    return ShownAnswer(replace(assembled, table=table, intervals=intervals), _notes(moved))
 
 
 def _notes(moved: dict[str, int]) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def _notes(moved: dict[str, int]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class ValueBounds:
     """What is possible of a column, made ready for many cells."""
 
     lo: float
@@ -83,7 +83,7 @@ class Ends:
     most: int | float | Decimal | None
 
     @classmethod
-    def of(cls, bounds: Bounds, kind: pa.DataType) -> Ends:
+    def of(cls, bounds: Bounds, kind: pa.DataType) -> ValueBounds:
         """The ends of a column of this type."""
         return cls(
             -math.inf if bounds.lo is None else float(bounds.lo),

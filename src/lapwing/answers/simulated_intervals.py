@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lapwing.answers.clipping_bias import Missing
+from lapwing.answers.clipping_bias import ClippingBias
 from lapwing.answers.intervals import Interval
 from lapwing.answers.post_processing import RUN, post_process_runs
 from lapwing.answers.ratio_estimator import ScaledColumn
@@ -28,8 +28,8 @@ from lapwing.answers.subtotals import levels_of
 from lapwing.answers.variances import moment_values
 from lapwing.errors import Refused
 from lapwing.kernel.release import NoisyTable
-from lapwing.planning.measures import Averaged, Counted, Recipe, Summed, is_whole
-from lapwing.planning.quantiles import Chosen
+from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure, is_whole
+from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.variances import Moments
 from lapwing.statements import ROW, CellMark, ComputedOutput, PostProcess, PrivateQuery
 
@@ -74,7 +74,7 @@ class NoisyCells:
 
     recipes: Sequence[Recipe]
     noisy: NoisyTable
-    missing: Mapping[str, Sequence[Missing]]
+    missing: Mapping[str, Sequence[ClippingBias]]
     """By column: what may be missing from each cell."""
     scaled: Mapping[str, ScaledColumn] = field(default_factory=dict)
     """Columns that are scaled to a total by a model."""
@@ -93,7 +93,7 @@ class NoisyCells:
 
 
 @dataclass(frozen=True, slots=True)
-class Redrawn:
+class SimulatedRelease:
     """The release of a query, and the table that post-processing sees."""
 
     query: PrivateQuery
@@ -197,7 +197,7 @@ def _can_be_redrawn(parts: Sequence[Redrawable], post: PostProcess) -> bool:
     if any((pairs.given(groups) or 0) > PAIRS_MAX for pairs in post.crossed):
         return False
     # A quantile is selected, not noised.
-    return not any(isinstance(recipe, Chosen) for part in parts for recipe in part.recipes)
+    return not any(isinstance(recipe, QuantileMeasure) for part in parts for recipe in part.recipes)
 
 
 def _telling(answer: pa.Table, outputs: Sequence[pa.ChunkedArray], run: list[int]) -> list[int]:
@@ -247,7 +247,7 @@ def _drawn(part: Redrawable, place: str, runs: int) -> pa.Table:
     return table.append_column(RUN, pa.array(np.repeat(np.arange(runs), rows)))
 
 
-def _put_back(missing: Sequence[Missing], runs: int) -> Floats:
+def _put_back(missing: Sequence[ClippingBias], runs: int) -> Floats:
     """What may be missing, more of it from run to run: from nothing to all of it, or from less to more than nothing."""
     shares = (np.arange(runs) + 0.5) / runs
     below, most = np.array([item.below for item in missing]), np.array([item.most for item in missing])
@@ -259,16 +259,16 @@ def redrawn_values(recipe: Recipe, cells: dict[str, Floats]) -> Floats:
     match recipe:
         case Counted(vector):
             return np.rint(cells[vector])
-        case Summed(vector, whole):
+        case SumMeasure(vector, whole):
             return np.rint(cells[vector]) if whole else cells[vector]
-        case Averaged():
+        case AverageMeasure():
             count = cells[recipe.count]
             with np.errstate(all="ignore"):
                 mean = cells[recipe.total] / count + recipe.offset / recipe.steps
             return np.where(np.rint(count) >= 1, np.clip(mean, float(recipe.lower), float(recipe.upper)), np.nan)
         case Moments():
             return moment_values(recipe, cells)
-        case Chosen():
+        case QuantileMeasure():
             raise AssertionError("quantiles are not redrawn")
         case _:
             assert_never(recipe)

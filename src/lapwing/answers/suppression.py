@@ -21,10 +21,10 @@ from lapwing.kernel.ir import GridSum, Measure, RowCount, Scan, UnitCount
 from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, Target
 from lapwing.kernel.release import UNITS_COLUMN, NoisyColumn, NoisyTable
 from lapwing.planning.grids import count_of
-from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
+from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
 from lapwing.planning.planned import Part
 from lapwing.planning.quantile_errors import noise_in_ranks
-from lapwing.planning.quantiles import Chosen
+from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.variances import Moments
 from lapwing.statements import AggregateKind, CellMark
 
@@ -50,16 +50,16 @@ class Judged:
         match recipe:
             case Counted(vector):
                 return self._plain(vector, self._noise_only(vector), estimates)
-            case Summed(vector):
+            case SumMeasure(vector):
                 return self._plain(vector, self._sums_of_noise(vector), estimates)
-            case Averaged():
+            case AverageMeasure():
                 return self._computed(recipe, self._averages_of_anything(recipe))
             case Moments():
                 if confidence != MARK_CONFIDENCE:
                     moments = moment_estimates(recipe, self.table, confidence=float(MARK_CONFIDENCE), terms=self.terms)
                     estimates = [Estimate(*moment) for moment in moments]
                 return self._computed(recipe, [_is_anything(recipe, estimate) for estimate in estimates])
-            case Chosen():
+            case QuantileMeasure():
                 return self._quantile_marks(recipe)
             case _:
                 assert_never(recipe)
@@ -72,7 +72,7 @@ class Judged:
         pairs = zip(lost, noise_only, strict=True)
         return [CellMark.MEANINGLESS if gone else CellMark.NOISE_ONLY if noise else CellMark.SCALED for gone, noise in pairs]
 
-    def _computed(self, recipe: Averaged | Moments, anything: Sequence[bool]) -> Marks:
+    def _computed(self, recipe: AverageMeasure | Moments, anything: Sequence[bool]) -> Marks:
         """Marks of what a count of rows stands behind: where that is noise, or noise could have made it ``anything``."""
         # A count without noise is that of real rows, however few or none. Bars of so few are wide because they allow for half a step.
         if self._width(self.table.column(recipe.count)) == 0:
@@ -80,7 +80,7 @@ class Judged:
         alike = zip(self._noise_only(recipe.count), self._empty(), anything, strict=True)
         return [CellMark.MEANINGLESS if any(reasons) else None for reasons in alike]
 
-    def _averages_of_anything(self, recipe: Averaged) -> list[bool]:
+    def _averages_of_anything(self, recipe: AverageMeasure) -> list[bool]:
         """Whether the noise explains both ends of the declared range, and so every average: then there is nothing to see."""
         total, count = self.table.column(recipe.total), self.table.column(recipe.count)
         ends = [float(end * recipe.steps - recipe.offset) for end in (recipe.lower, recipe.upper)]
@@ -122,7 +122,7 @@ class Judged:
     def _width(self, column: NoisyColumn) -> int:
         return half_width_of_sum(column.law, terms=self.terms, confidence=MARK_CONFIDENCE)
 
-    def _quantile_marks(self, recipe: Chosen) -> Marks:
+    def _quantile_marks(self, recipe: QuantileMeasure) -> Marks:
         chosen = next(item for item in self.query.quantiles if item.quantiles.name == recipe.quantiles)
         target = chosen.mechanism.targets[recipe.target]
         noise = noise_in_ranks(chosen.mechanism, confidence=MARK_CONFIDENCE, rows_max=self.query.shape.rows_max)[recipe.target]
@@ -131,7 +131,7 @@ class Judged:
             return [CellMark.SIZE_UNKNOWN] * len(self.table.groups)
         return [CellMark.MEANINGLESS if _takes_all_ranks(noise, target, size) else None for size in sizes]
 
-    def _sizes(self, recipe: Chosen) -> list[Fraction] | None:
+    def _sizes(self, recipe: QuantileMeasure) -> list[Fraction] | None:
         """About how many rows each group has, 0 where that is noise only; None where nothing says so.
 
         The best there is: a count of the very values, of all rows, or of units, each of which has a row. For a table as a whole, what is

@@ -16,20 +16,20 @@ from typing import assert_never
 
 from lapwing.answers.display.budget import epsilon_of_cost, epsilon_of_loss
 from lapwing.answers.display.number_format import percent
-from lapwing.asking.accuracy_steps import Before, Buy, Pilot, Serve, Step, Unreachable, next_step
+from lapwing.asking.accuracy_steps import Buy, Pilot, PriorRelease, Serve, Step, Unreachable, next_step
 from lapwing.asking.accuracy_targets import PILOTS_MAX, Target, aimed, met_by
 from lapwing.asking.bound_statement import BoundStatement
 from lapwing.asking.explanation import Explanation, explanation
 from lapwing.asking.norm_histograms import PricedNorms, buy_norms, fits_of, norm_prices, priced_norms
-from lapwing.contribution.model import NormFit
-from lapwing.curator.charged_release import Answered
+from lapwing.contribution.model import ContributionModel
+from lapwing.curator.charged_release import ChargedRelease
 from lapwing.curator.curator import Curator
 from lapwing.errors import BudgetRefused, LapwingError, Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost, admits
 from lapwing.kernel.ir import UnitNorms
 from lapwing.ledger.protocol import Bought
 from lapwing.planning.noise_choice import loss_of_price
-from lapwing.planning.planned import Planned
+from lapwing.planning.planned import PlannedStatement
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 from lapwing.sql.text.privacy_words import Question, read_words
 
@@ -53,15 +53,15 @@ PILOT_MARK = "-- pilot"
 class Hit:
     """What is answered, what was charged for it all together, and what should be said about it."""
 
-    planned: Planned
-    answered: Answered
+    planned: PlannedStatement
+    answered: ChargedRelease
     """The release that is shown, and the charge that paid for it."""
     cost: Cost
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class AccuracySolver:
     """A statement asked for an accuracy. ``sql`` is its text as written, ``question`` that without Lapwing's words."""
 
     curator: Curator
@@ -96,7 +96,7 @@ class Aim:
                         pilot = self._piloted(step, request_id=request_id)
                         cost = planned.certified.cost
                         charged = charged if pilot.free else charged + cost
-                        item = Before(pilot.released, self._price(cost), pilot=True, planned=planned)
+                        item = PriorRelease(pilot.released, self._price(cost), pilot=True, planned=planned)
                         answers, before = (pilot, *answers), (item, *before)
                     case Serve(found):
                         reason = "the pilot is accurate enough" if charged.loss else "what was released before is accurate enough: free"
@@ -121,7 +121,7 @@ class Aim:
                         loss = self._price(planned.certified.cost)
                         missed.append(Fraction(loss, LOSS_UNITS))
                         charged = hit.cost
-                        item = Before(answered.released, loss, for_target=True, planned=planned)
+                        item = PriorRelease(answered.released, loss, for_target=True, planned=planned)
                         answers, before = (answered, *answers), (item, *before)
                     case Unreachable():
                         raise self._unreachable()
@@ -149,18 +149,18 @@ class Aim:
         is_pure = planned.measured is not None and planned.measured.cost.pure is not None
         return priced_norms(self.curator, planned.wanted, price=price, analyst=self.analyst, pure=is_pure)
 
-    def _whole_price(self, planned: Planned) -> Fraction:
+    def _whole_price(self, planned: PlannedStatement) -> Fraction:
         """The price of which this plan is what norms leave; at least the usual one."""
         share = self.curator.prepared.declared_budget.norms_share
         return max(Fraction(self._price(planned.certified.cost), LOSS_UNITS) / (1 - share), self.price_usual)
 
-    def _price_of_clear_norms(self, price: Fraction, fits: Mapping[UnitNorms, NormFit]) -> Fraction | None:
+    def _price_of_clear_norms(self, price: Fraction, fits: Mapping[UnitNorms, ContributionModel]) -> Fraction | None:
         """The next price to buy norms for where those bought for ``price`` are lost in their noise; None where they are not."""
         if all(fit.units() > CLEAR * math.sqrt(float(fit.variance.max())) for fit in fits.values()):
             return None
         return self._if_missing(price * NORMS_STEP, price)
 
-    def _price_of_better_norms(self, planned: Planned, price: Fraction) -> Fraction | None:
+    def _price_of_better_norms(self, planned: PlannedStatement, price: Fraction) -> Fraction | None:
         """The next price to buy norms for; None where those for ``price`` are good enough for this plan, or cannot be any better."""
         return self._if_missing(min(price * NORMS_STEP, self._whole_price(planned)), price)
 
@@ -169,7 +169,7 @@ class Aim:
         is_missing = better > price and bool(self._norms(better).missing())
         return better if is_missing and better <= Fraction(self.curator.balance().remaining.loss, LOSS_UNITS) else None
 
-    def _buy_norms(self, norms: PricedNorms, *, request_id: str | None) -> tuple[Mapping[UnitNorms, NormFit], Cost]:
+    def _buy_norms(self, norms: PricedNorms, *, request_id: str | None) -> tuple[Mapping[UnitNorms, ContributionModel], Cost]:
         if not norms.wanted:
             return {}, Cost.zero()
         return buy_norms(self.curator, norms, sql=self.sql, analyst=self.analyst, request_id=request_id)
@@ -180,10 +180,10 @@ class Aim:
         if cost.loss:
             self._require_admitted(cost + self.bound.plan_at(self.pilots[0]).certified.cost)
 
-    def _plan_of(self, item: Before, fits: Mapping[UnitNorms, NormFit]) -> Planned:
+    def _plan_of(self, item: PriorRelease, fits: Mapping[UnitNorms, ContributionModel]) -> PlannedStatement:
         return item.planned or self.bound.plan_with(Fraction(max(item.loss, 1), LOSS_UNITS), fits)
 
-    def next(self, before: Sequence[Before], fits: Mapping[UnitNorms, NormFit]) -> Step:
+    def next(self, before: Sequence[PriorRelease], fits: Mapping[UnitNorms, ContributionModel]) -> Step:
         """The next step after these releases, with bounds from these norms."""
         if not aimed(self.bound.statement.post):
             hint = "ask for a count, a sum, an average or a ratio of them, or name an epsilon"
@@ -196,8 +196,8 @@ class Aim:
         return next_step(lambda loss: self.bound.plan_with(loss, fits), self.bound.statement.post, self.target, before, self.pilots)
 
     def _bought_before(
-        self, fits: Mapping[UnitNorms, NormFit], request_id: str | None = None
-    ) -> tuple[tuple[Answered, ...], tuple[Before, ...]]:
+        self, fits: Mapping[UnitNorms, ContributionModel], request_id: str | None = None
+    ) -> tuple[tuple[ChargedRelease, ...], tuple[PriorRelease, ...]]:
         """What was released for the same statement on this version: the same words apart from Lapwing's own, comments and white space.
 
         Stored answers, and what they released, in the same order. Where bounds are chosen from norms, only those whose plan is known: what
@@ -210,7 +210,7 @@ class Aim:
             return question is not None and self._tokens(question) == tokens
 
         bought = self.curator.released_before(is_same, limit=BEFORE_MAX, analyst=self.analyst)
-        answers, before = list[Answered](), list[Before]()
+        answers, before = list[ChargedRelease](), list[PriorRelease]()
         prices = self._norm_prices() if bought and fits else ()
         for item, answered in bought:
             planned = self._plan_bought(item, answered, prices) if fits else None
@@ -219,15 +219,15 @@ class Aim:
             is_pilot, for_target = item.summary.startswith(PILOT_MARK), self._was_for_target(item, questions[item.summary])
             answers.append(answered)
             is_own = request_id is not None and self._is_part_of(request_id, answered)
-            before.append(Before(answered.released, self._price(item.cost), is_pilot, for_target, planned, is_own))
+            before.append(PriorRelease(answered.released, self._price(item.cost), is_pilot, for_target, planned, is_own))
         return tuple(answers), tuple(before)
 
-    def _is_part_of(self, request_id: str, answered: Answered) -> bool:
+    def _is_part_of(self, request_id: str, answered: ChargedRelease) -> bool:
         """Whether it was this request that paid for it."""
         paid = self.curator.ledger.statement(answered.stored.charge_id)
         return paid.analyst == self.analyst and (paid.request_id == request_id or paid.request_id.startswith(f"{request_id}/"))
 
-    def _plan_bought(self, item: Bought, answered: Answered, prices: Sequence[Fraction]) -> Planned | None:
+    def _plan_bought(self, item: Bought, answered: ChargedRelease, prices: Sequence[Fraction]) -> PlannedStatement | None:
         """The plan of something bought before, if norms that were there then, bought at these prices, lead to the very same.
 
         Coarser and finer norms may lead to the same bounds and tell differently of what those cut off: its own were the finest that there
@@ -270,12 +270,12 @@ class Aim:
             case _:
                 return False
 
-    def _piloted(self, step: Pilot, *, request_id: str | None) -> Answered:
+    def _piloted(self, step: Pilot, *, request_id: str | None) -> ChargedRelease:
         name = None if request_id is None else f"{request_id}/pilot-{step.number}"
         plan, summary = step.planned.certified.plan, f"{PILOT_MARK} {step.number} for this:\n{self.sql}"
         return self.curator.answer(plan, summary=summary, analyst=self.analyst, request_id=name)
 
-    def _bought(self, planned: Planned, answered: Answered, charged: Cost) -> tuple[Hit, bool]:
+    def _bought(self, planned: PlannedStatement, answered: ChargedRelease, charged: Cost) -> tuple[Hit, bool]:
         """What was bought, and whether all its bars are as short as asked for."""
         price, released = planned.certified.cost, answered.released
         total = charged if answered.free else charged + price
@@ -287,14 +287,19 @@ class Aim:
         return Hit(planned, answered, total, notes), met == bars
 
     def _answered_before(
-        self, answers: Sequence[Answered], before: Sequence[Before], charged: Cost, fits: Mapping[UnitNorms, NormFit]
+        self, answers: Sequence[ChargedRelease], before: Sequence[PriorRelease], charged: Cost, fits: Mapping[UnitNorms, ContributionModel]
     ) -> Hit:
         """What this request bought last, though its bars are longer than asked for: it was tried as often as it may be."""
         last = next(item for item in before if item.own and item.for_target)
         return self._bought(self._plan_of(last, fits), _answer_of(last, before, answers), charged)[0]
 
     def _fallen_back(
-        self, answers: Sequence[Answered], before: Sequence[Before], charged: Cost, why: str, fits: Mapping[UnitNorms, NormFit]
+        self,
+        answers: Sequence[ChargedRelease],
+        before: Sequence[PriorRelease],
+        charged: Cost,
+        why: str,
+        fits: Mapping[UnitNorms, ContributionModel],
     ) -> Hit:
         """The best release there is, because something was charged already."""
         best = max(before, key=lambda item: item.loss)
@@ -303,7 +308,7 @@ class Aim:
         notes = (f"asked for {self.words()}, NOT REACHED: {why}", f"this is {what}")
         return Hit(planned, _answer_of(best, before, answers), charged, notes)
 
-    def _require_affordable(self, planned: Planned) -> None:
+    def _require_affordable(self, planned: PlannedStatement) -> None:
         if self.curator.ledger.find(planned.certified.digest, analyst=self.analyst) is None:
             self._require_admitted(planned.certified.cost)
 
@@ -385,6 +390,6 @@ class Aim:
         return int(loss * LOSS_UNITS)
 
 
-def _answer_of(chosen: Before, before: Sequence[Before], answers: Sequence[Answered]) -> Answered:
+def _answer_of(chosen: PriorRelease, before: Sequence[PriorRelease], answers: Sequence[ChargedRelease]) -> ChargedRelease:
     """The stored answer that a release comes from; the two lists go together."""
     return next(answered for one, answered in zip(before, answers, strict=True) if one is chosen)

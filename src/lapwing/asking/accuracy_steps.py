@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lapwing.asking.accuracy_targets import PlanAt, Target, fits, is_direct, is_telling, met_by
+from lapwing.asking.accuracy_targets import PlanAt, Target, fits, is_direct, is_informative, met_by
 from lapwing.asking.price_solver import Base, least_loss
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.release import Released
-from lapwing.planning.planned import Planned
+from lapwing.planning.planned import PlannedStatement
 from lapwing.statements import PostProcess
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class PriorRelease:
     """A release of the same statement on the same version, and the loss that was paid for it, in ledger units."""
 
     released: Released
@@ -23,7 +23,7 @@ class Before:
     pilot: bool = False
     for_target: bool = False
     """It was bought for this target or a harder one."""
-    planned: Planned | None = None
+    planned: PlannedStatement | None = None
     """Its own plan, where that matters: where it says what bounds may have cut off."""
     own: bool = False
     """It was bought by the request that is being answered, when that was sent before."""
@@ -33,14 +33,14 @@ class Before:
 class Serve:
     """A release that is there already is accurate enough: free."""
 
-    before: Before
+    before: PriorRelease
 
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
     """Nothing says yet how large the values are: buy this first. Its price is public, whatever the values are."""
 
-    planned: Planned
+    planned: PlannedStatement
     number: int
 
 
@@ -48,20 +48,20 @@ class Pilot:
 class Buy:
     """The plan of least price that reaches the target."""
 
-    planned: Planned
+    planned: PlannedStatement
 
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
     """No price is known that reaches the target. ``best`` is the best release there is."""
 
-    best: Before | None
+    best: PriorRelease | None
 
 
 Step = Serve | Pilot | Buy | Unreachable
 
 
-def next_step(plan_at: PlanAt, post: PostProcess, target: Target, before: Sequence[Before], pilots: Sequence[Fraction]) -> Step:
+def next_step(plan_at: PlanAt, post: PostProcess, target: Target, before: Sequence[PriorRelease], pilots: Sequence[Fraction]) -> Step:
     """What to do for a target, from public facts and what was released before; ``pilots`` are the losses of the pilots, in their order.
 
     The outcome depends on rows only through ``before``: two data sets with the same declarations and the same releases get the same.
@@ -78,7 +78,7 @@ def next_step(plan_at: PlanAt, post: PostProcess, target: Target, before: Sequen
         good, all_bars = met_by(item.planned or reference, item.released, post, target, confidence=confidence)
         if good == all_bars > 0:
             return Serve(item)
-    if not direct and (best is None or not is_telling(best.planned or reference, post, target, best.released)):
+    if not direct and (best is None or not is_informative(best.planned or reference, post, target, best.released)):
         bought = sum(item.pilot for item in known)
         for number, loss in enumerate(pilots, start=1):
             if number > bought and (best is None or loss * LOSS_UNITS > best.loss):

@@ -19,15 +19,15 @@ from fractions import Fraction
 from lapwing.answers.assembly import assemble
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.release import UNITS_COLUMN, Released
-from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
-from lapwing.planning.planned import Planned
+from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.planned import PlannedStatement
 from lapwing.planning.variances import Moments
 from lapwing.spread import half_width
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 from lapwing.statements import ROW, ComputedOutput, KeyOutput, LinearOutput, Noisy, Output, PostProcess, RatioOutput
 
 PILOTS_MAX = 4
-PlanAt = Callable[[Fraction], Planned]
+PlanAt = Callable[[Fraction], PlannedStatement]
 """The plan of the statement at a loss."""
 
 
@@ -81,7 +81,9 @@ def aimed(post: PostProcess) -> tuple[int, ...]:
     return tuple(i for i, output in enumerate(post.outputs) if not isinstance(output.derivation, KeyOutput | ComputedOutput))
 
 
-def bars_of(planned: Planned, released: Released, post: PostProcess, *, confidence: Fraction, rows: Sequence[int] | None = None) -> Bars:
+def bars_of(
+    planned: PlannedStatement, released: Released, post: PostProcess, *, confidence: Fraction, rows: Sequence[int] | None = None
+) -> Bars:
     """Error bars of a release, row by row of the noisy table, before any are left out or sorted; of all rows, or of those numbered."""
     outputs = tuple(replace(post.outputs[i], name=f"c{i}") for i in aimed(post))
     assembled = assemble(planned, released, replace(_unfiltered(post), outputs=outputs), confidence=confidence, withholding=False)
@@ -100,7 +102,7 @@ def _unfiltered(post: PostProcess) -> PostProcess:
     return kept if post.rows_of is None else replace(kept, where=None)
 
 
-def rows_shown(planned: Planned, released: Released, post: PostProcess) -> list[int] | None:
+def rows_shown(planned: PlannedStatement, released: Released, post: PostProcess) -> list[int] | None:
     """The rows of the noisy table that an answer from this release shows, after HAVING, ORDER BY and LIMIT; None for all of them."""
     if post == _unfiltered(post) or post.rows_of is None or post.distinct:
         return None
@@ -110,33 +112,33 @@ def rows_shown(planned: Planned, released: Released, post: PostProcess) -> list[
     return sorted(int(row) for row in numbered.table.column("row").to_pylist())
 
 
-def met_by(planned: Planned, released: Released, post: PostProcess, target: Target, *, confidence: Fraction) -> tuple[int, int]:
+def met_by(planned: PlannedStatement, released: Released, post: PostProcess, target: Target, *, confidence: Fraction) -> tuple[int, int]:
     """How many error bars that a release shows are short enough for the values they stand at, and how many there are."""
     rows = rows_shown(planned, released, post)
     bars = [bar for column in bars_of(planned, released, post, confidence=confidence, rows=rows) for bar in column]
     return sum(bar is not None and bar.side <= target.allowed(abs(bar.value)) for bar in bars), len(bars)
 
 
-def is_direct(planned: Planned, post: PostProcess, target: Target) -> bool:
+def is_direct(planned: PlannedStatement, post: PostProcess, target: Target) -> bool:
     """Whether the plan alone says how long all error bars are, and how long they may be.
 
     Where bounds are chosen from norms it does not: bars reach to what the bounds cut off, and that is a share of the values.
     """
     derivations = [post.outputs[i].derivation for i in aimed(post)]
-    plain = all(isinstance(d, LinearOutput) and isinstance(recipe_of(planned, d.aggregate), Counted | Summed) for d in derivations)
+    plain = all(isinstance(d, LinearOutput) and isinstance(recipe_of(planned, d.aggregate), Counted | SumMeasure) for d in derivations)
     return plain and isinstance(target.asked, ErrorAsked) and not is_bounded_by_norms(planned)
 
 
-def is_bounded_by_norms(planned: Planned) -> bool:
+def is_bounded_by_norms(planned: PlannedStatement) -> bool:
     """Whether bounds are chosen from norms, so that error bars reach to what they cut off."""
     return any(part.cuts for part in planned.parts)
 
 
-def recipe_of(planned: Planned, aggregate: Noisy) -> Recipe:
+def recipe_of(planned: PlannedStatement, aggregate: Noisy) -> Recipe:
     return planned.parts[aggregate.query].recipes[aggregate.index]
 
 
-def fits(planned: Planned, released: Released) -> bool:
+def fits(planned: PlannedStatement, released: Released) -> bool:
     """Whether a release of the same words is one of the same plan, apart from its price."""
     queries = planned.certified.queries
     return len(queries) == len(released.tables) and all(
@@ -147,19 +149,19 @@ def fits(planned: Planned, released: Released) -> bool:
     )
 
 
-def size_from_declarations(planned: Planned, post: PostProcess, number: int) -> float:
+def size_from_declarations(planned: PlannedStatement, post: PostProcess, number: int) -> float:
     """The least size an output can have by its declared bounds alone: an average lies where its values do."""
     derivation = post.outputs[number].derivation
     if not isinstance(derivation, LinearOutput):
         return 0.0
     recipe = recipe_of(planned, derivation.aggregate)
-    if not isinstance(recipe, Averaged):
+    if not isinstance(recipe, AverageMeasure):
         return 0.0
     ends = sorted(derivation.scale * end + derivation.shift for end in (recipe.lower, recipe.upper))
     return max(float(ends[0]), float(-ends[1]), 0.0)
 
 
-def is_rearranged(planned: Planned) -> bool:
+def is_rearranged(planned: PlannedStatement) -> bool:
     """Whether the rows of the noisy table may be others than the groups of one query: joined tables, sub-totals."""
     return len(planned.parts) > 1 or any(part.query.levels is not None for part in planned.parts)
 
@@ -168,7 +170,7 @@ Place = tuple[int, str]
 """A vector: number of its query in the plan, and its name there."""
 
 
-def divided(planned: Planned, post: PostProcess) -> tuple[set[Place], set[Place]]:
+def divided(planned: PlannedStatement, post: PostProcess) -> tuple[set[Place], set[Place]]:
     """Vectors that stand above and below a division behind some error bar."""
     above: set[Place] = set()
     below: set[Place] = set()
@@ -176,19 +178,19 @@ def divided(planned: Planned, post: PostProcess) -> tuple[set[Place], set[Place]
         derivation = post.outputs[i].derivation
         if isinstance(derivation, LinearOutput):
             recipe, number = recipe_of(planned, derivation.aggregate), planned.parts[derivation.aggregate.query].number
-            if isinstance(recipe, Averaged | Moments) and number is not None:
+            if isinstance(recipe, AverageMeasure | Moments) and number is not None:
                 below.add((number, recipe.count))
-            if isinstance(recipe, Averaged) and number is not None:
+            if isinstance(recipe, AverageMeasure) and number is not None:
                 above.add((number, recipe.total))
         elif isinstance(derivation, RatioOutput):
             for places, aggregate in ((above, derivation.numerator), (below, derivation.denominator)):
                 recipe, number = recipe_of(planned, aggregate), planned.parts[aggregate.query].number
-                if isinstance(recipe, Counted | Summed) and number is not None:
+                if isinstance(recipe, Counted | SumMeasure) and number is not None:
                     places.add((number, recipe.vector))
     return above - below, below
 
 
-def is_telling(planned: Planned, post: PostProcess, target: Target, base: Released) -> bool:
+def is_informative(planned: PlannedStatement, post: PostProcess, target: Target, base: Released) -> bool:
     """Whether a release says well enough how large things are: no value and no divisor could be less than half of what it seems.
 
     Of what bounds cut off by a share, the sum of all groups is enough; but a value of which too much may be cut off says little.

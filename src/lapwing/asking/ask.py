@@ -16,12 +16,12 @@ from lapwing.asking.introspection import about_itself, columns_alone, descriptio
 from lapwing.asking.options import Number, reuse_of, scaled_groups_of, terms_of
 from lapwing.asking.privacy_statements import budget_answer, described_answer, explained_answer
 from lapwing.asking.request import Posed
-from lapwing.asking.staged_query import Deciding
+from lapwing.asking.staged_query import StagedQuery
 from lapwing.curator.curator import Curator
 from lapwing.curator.request_name import answering
 from lapwing.curator.version_use import one_version
 from lapwing.errors import BudgetRefused, Refused
-from lapwing.planning.planned import Planned
+from lapwing.planning.planned import PlannedStatement
 from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
 from lapwing.sql.text.refusals import span_of
@@ -124,7 +124,7 @@ def describe(curator: Curator, table: str | None = None) -> Answer:
     return described_answer(description(curator, table), curator.budget(), confidence=curator.declaration.defaults.confidence)
 
 
-def plan_of(curator: Curator, sql: str, epsilon: Number | None = None, *, dialect: str = "duckdb") -> tuple[Statement, Planned]:
+def plan_of(curator: Curator, sql: str, epsilon: Number | None = None, *, dialect: str = "duckdb") -> tuple[Statement, PlannedStatement]:
     """A statement without words of ours, and its plan at this epsilon; for audits. Of one with answers that come first: as supposed."""
     bound = bound_statement(curator, sql, dialect=dialect)
     terms = terms_of(None, epsilon=epsilon, confidence=None, declaration=curator.declaration, budget=bound.budget)
@@ -143,7 +143,7 @@ def _posed(
     dialect: str,
     scaled_groups: bool | None,
     reuse: str | None,
-) -> Posed | Deciding:
+) -> Posed | StagedQuery:
     scaled, reused = scaled_groups_of(words.clause, scaled_groups), reuse_of(words.clause, reuse)
     bound = bound_statement(curator, words, dialect=dialect, scaled_groups=scaled)
     terms = terms_of(words.clause, epsilon=epsilon, confidence=confidence, declaration=curator.declaration, budget=bound.budget)
@@ -152,4 +152,4 @@ def _posed(
     posed = Posed(curator, sql, words, dialect, bound, terms, curator.analyst_default if analyst is None else analyst, reused)
     if bound.statement.first and reused is Reuse.ONLY:
         raise Refused("release-not-covered", "no release answers this: another answer decides which rows count")
-    return Deciding(posed, words, scaled) if bound.statement.first else posed
+    return StagedQuery(posed, words, scaled) if bound.statement.first else posed

@@ -13,18 +13,18 @@ from lapwing.answers.post_processing import evaluate
 from lapwing.asking.accuracy_targets import PlanAt
 from lapwing.asking.key_delta import delta_for_keys
 from lapwing.catalog import Declaration, RowUnit, UnitPath
-from lapwing.contribution.model import NormFit
+from lapwing.contribution.model import ContributionModel
 from lapwing.curator.curator import Curator
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, Budget
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
-from lapwing.planning.drafts import Knowledge
+from lapwing.planning.drafts import PlanningFacts
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.noise_choice import with_better_noise
 from lapwing.planning.plan import DraftedStatement
-from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.sql import bind
 from lapwing.sql.text.privacy_words import Question
 from lapwing.sql.text.refusals import span_in
@@ -39,12 +39,12 @@ class BoundStatement:
     plan_at: PlanAt
     budget: Budget
     """The budget in force when it was bound."""
-    plan_with: Callable[[Fraction, Mapping[UnitNorms, NormFit]], Planned]
+    plan_with: Callable[[Fraction, Mapping[UnitNorms, ContributionModel]], PlannedStatement]
     """The plan at a loss, with bounds from these norms."""
     moment: int = 0
     """When it was asked, in microseconds since 1970, in UTC."""
 
-    def checked_plan(self, loss: Fraction) -> Planned:
+    def checked_plan(self, loss: Fraction) -> PlannedStatement:
         """The plan at this loss, whose answer is known to be computable; or ``Refused``."""
         planned = self.plan_at(loss)
         check_post(planned, self.statement.post)
@@ -104,10 +104,10 @@ def planned_at_will(
 
     drafted: dict[Account, DraftedStatement] = {}
 
-    def plan_with(loss: Fraction, norms: Mapping[UnitNorms, NormFit]) -> Planned:
-        def plan(facts: Facts, price: Price) -> Planned:
+    def plan_with(loss: Fraction, norms: Mapping[UnitNorms, ContributionModel]) -> PlannedStatement:
+        def plan(facts: Facts, price: Price) -> PlannedStatement:
             if facts.account not in drafted:
-                known = Knowledge(facts, contributions, prepared.dataset.units, limits)
+                known = PlanningFacts(facts, contributions, prepared.dataset.units, limits)
                 drafted[facts.account] = DraftedStatement.of(statement.privates, known, finder, scaled_groups=scaled_groups)
             return drafted[facts.account].plan(price, norms)
 
@@ -115,7 +115,7 @@ def planned_at_will(
             # what is spent by now: norms may have been bought since the statement was bound
             spent = balance.spent if scale.order is None else curator.balance().spent
 
-            def plan_under(ceiling: Budget) -> Planned:
+            def plan_under(ceiling: Budget) -> PlannedStatement:
                 price = Price(loss, delta_for_keys(ceiling, loss))
                 return with_better_noise(plan, facts, price, scale=scale, budget=balance.budget, spent=spent, was_bought=was_bought)
 

@@ -25,9 +25,9 @@ from lapwing.kernel.ir import DiscoveredGroups, DistinctCount, KnownGroups, Unit
 from lapwing.kernel.stability import shape_of
 from lapwing.ledger.limits import declared_limit
 from lapwing.ledger.protocol import Ledger, StoredAnswer
-from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
-from lapwing.planning.planned import Part, Planned
-from lapwing.planning.quantiles import Chosen
+from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.planned import Part, PlannedStatement
+from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.variances import Moments
 from lapwing.spread import half_width
 from lapwing.statements import LinearOutput, Noisy, Statement
@@ -60,7 +60,7 @@ class Explanation:
 
 def explanation(
     statement: Statement,
-    planned: Planned,
+    planned: PlannedStatement,
     curator: Curator,
     *,
     confidence: Fraction,
@@ -175,7 +175,7 @@ def _part_of(first: Cost, whole: Cost) -> float:
 
 
 def _explained(
-    statement: Statement, number: int, part: Part, planned: Planned, unit: str, units: int | None, confidence: Fraction
+    statement: Statement, number: int, part: Part, planned: PlannedStatement, unit: str, units: int | None, confidence: Fraction
 ) -> tuple[list[tuple[str, str]], dict[str, Any]]:
     """Lines and values of one private query."""
     if part.number is None or planned.measured is None:
@@ -196,7 +196,7 @@ def _explained(
             )
         )
     for index, recipe in enumerate(part.recipes):
-        if isinstance(recipe, Averaged):
+        if isinstance(recipe, AverageMeasure):
             error = _average_error(query, recipe, rows_in_group(part, planned, units), confidence)
             lines.append(("average", f"{_called(statement, number, index)}: {error}"))
     for name, how, ranks in quantile_errors(statement, number, part, query, confidence=confidence):
@@ -242,7 +242,7 @@ def _explained_total(
     number: int,
     kept: tuple[int, ...],
     total: Part,
-    planned: Planned,
+    planned: PlannedStatement,
     unit: str,
     units: int | None,
     confidence: Fraction,
@@ -291,7 +291,7 @@ def _lost(part: Part, query: CertifiedQuery, unit: str) -> str:
     return f"about {figure(part.choice.truncation, digits=2)} rows{per_group}{share} lost to the bound, beside the noise"
 
 
-def _average_error(query: CertifiedQuery, recipe: Averaged, rows: float | None, confidence: Fraction) -> str:
+def _average_error(query: CertifiedQuery, recipe: AverageMeasure, rows: float | None, confidence: Fraction) -> str:
     """What the noise makes of an average where groups are as large as is publicly predicted, or else where they have round sizes."""
     vectors = {item.vector.name: item for item in query.vectors}
     total = vectors[recipe.total]
@@ -334,13 +334,13 @@ def _names(statement: Statement, number: int, part: Part) -> dict[str, str]:
 def _vectors(recipe: Recipe) -> tuple[tuple[str, str], ...]:
     """The vectors a recipe is made of, and what each is for it."""
     match recipe:
-        case Counted(vector=vector) | Summed(vector=vector):
+        case Counted(vector=vector) | SumMeasure(vector=vector):
             return ((vector, ""),)
-        case Averaged(total, count):
+        case AverageMeasure(total, count):
             return ((total, "sum"), (count, "count"))
         case Moments():
             return tuple(recipe.vectors.items())
-        case Chosen():
+        case QuantileMeasure():
             return ()
         case _:
             assert_never(recipe)

@@ -6,17 +6,17 @@ from lapwing.answers.assembly import empty_answer
 from lapwing.asking.bound_statement import bound_statement
 from lapwing.curator.curator import Curator
 from lapwing.errors import Refused
-from lapwing.introspection.descriptions import Introspected, described_table, described_tables
+from lapwing.introspection.descriptions import MetadataTable, described_table, described_tables
 from lapwing.introspection.introspect import NO_ROW, PublicKnowledge, columns_asked, introspected
 from lapwing.prices import statement_loss
 
 
-def about_itself(curator: Curator, sql: str, *, dialect: str, analyst: str | None) -> Introspected | None:
+def about_itself(curator: Curator, sql: str, *, dialect: str, analyst: str | None) -> MetadataTable | None:
     """The answer to a statement about the data set itself; None for any other."""
     return introspected(sql, _knowledge(curator, analyst), dialect=dialect)
 
 
-def columns_alone(curator: Curator, sql: str, *, dialect: str) -> Introspected | None:
+def columns_alone(curator: Curator, sql: str, *, dialect: str) -> MetadataTable | None:
     """The columns of a statement that asks for no row, which is nothing to pay for; None for any other."""
     from lapwing.sql.introspection import asks_no_row
 
@@ -27,10 +27,10 @@ def columns_alone(curator: Curator, sql: str, *, dialect: str) -> Introspected |
         planned = bound.checked_plan(statement_loss(bound.budget, curator.declaration.defaults.epsilon))
     except Refused:
         return columns_asked(sql, _knowledge(curator, None), dialect=dialect)
-    return Introspected(empty_answer(planned, bound.statement.post), (NO_ROW,))
+    return MetadataTable(empty_answer(planned, bound.statement.post), (NO_ROW,))
 
 
-def description(curator: Curator, table: str | None = None) -> Introspected:
+def description(curator: Curator, table: str | None = None) -> MetadataTable:
     """All tables, or the columns of one."""
     declaration = curator.declaration
     return described_tables(declaration) if table is None else described_table(declaration, curator.facts, table)

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from lapwing.contribution.histograms import histogram_of, name_of, norms_plan
-from lapwing.contribution.model import NormFit, fitted_norms
-from lapwing.curator.charged_release import Answered
+from lapwing.contribution.model import ContributionModel, fitted_norms
+from lapwing.curator.charged_release import ChargedRelease
 from lapwing.curator.curator import Curator
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.certify import Certified
@@ -37,7 +37,7 @@ class PricedNorms:
     plans: tuple[Certified, ...] = ()
     loss: Fraction = Fraction(0)
     """What all of them may cost; the rest of the price is the answer's, also where they were bought before."""
-    found: Mapping[UnitNorms, Answered] = field(default_factory=dict)
+    found: Mapping[UnitNorms, ChargedRelease] = field(default_factory=dict)
 
     @property
     def one_in(self) -> int:
@@ -77,7 +77,7 @@ def priced_norms(curator: Curator, wanted: Sequence[UnitNorms], *, price: Fracti
     return PricedNorms(tuple(wanted), plans, loss * len(wanted), found)
 
 
-def _bought_before(curator: Curator, wanted: Sequence[UnitNorms], units: int, analyst: str) -> dict[UnitNorms, Answered]:
+def _bought_before(curator: Curator, wanted: Sequence[UnitNorms], units: int, analyst: str) -> dict[UnitNorms, ChargedRelease]:
     """The oldest histograms of these that were bought for another price that is enough."""
     marks = {summary_of(norms, ""): norms for norms in wanted}
     if not marks:
@@ -108,7 +108,7 @@ DIGITS_OF_NAME = 16
 
 def buy_norms(
     curator: Curator, priced: PricedNorms, *, sql: str, analyst: str, request_id: str | None
-) -> tuple[dict[UnitNorms, NormFit], Cost]:
+) -> tuple[dict[UnitNorms, ContributionModel], Cost]:
     """All wanted histograms, fitted, and what was paid for those that were missing."""
     charged, answers = Cost.zero(), dict(priced.found)
     for norms, plan in priced.missing():
@@ -125,7 +125,7 @@ def is_norms_of(name: str, request_id: str) -> bool:
     return name.startswith(f"{request_id}{_OF_NORMS}")
 
 
-def fits_of(curator: Curator, answers: Mapping[UnitNorms, Answered]) -> dict[UnitNorms, NormFit]:
+def fits_of(curator: Curator, answers: Mapping[UnitNorms, ChargedRelease]) -> dict[UnitNorms, ContributionModel]:
     """Fitted norms of released histograms."""
     return {norms: fitted_norms(histogram_of(norms, item.released.tables[0], curator.facts)) for norms, item in answers.items()}
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 from lapwing.contribution.clipping_bound import SKEW_POWER
 from lapwing.kernel.certify import CertifiedVector
-from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
-from lapwing.planning.planned import Part, Planned
+from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.planned import Part, PlannedStatement
 from lapwing.spread import variance
 from lapwing.statements import LinearOutput, Statement
 
 
-def predicted_errors(statement: Statement, planned: Planned, *, units: int | None) -> dict[str, float]:
+def predicted_errors(statement: Statement, planned: PlannedStatement, *, units: int | None) -> dict[str, float]:
     """By output, for those that are a count, a sum or an average as it is; of an ordinary group. ``units``: as declared."""
     return {
         name: error
@@ -22,7 +22,7 @@ def predicted_errors(statement: Statement, planned: Planned, *, units: int | Non
     }
 
 
-def errors_of_part(statement: Statement, number: int, part: Part, planned: Planned, *, units: int | None) -> dict[str, float]:
+def errors_of_part(statement: Statement, number: int, part: Part, planned: PlannedStatement, *, units: int | None) -> dict[str, float]:
     """The same for the outputs of one query as ``part`` measures them: its groups, or totals of them that are measured apart."""
     errors = {}
     for output in statement.post.outputs:
@@ -34,25 +34,25 @@ def errors_of_part(statement: Statement, number: int, part: Part, planned: Plann
     return errors
 
 
-def rows_in_group(part: Part, planned: Planned, units: int | None) -> float | None:
+def rows_in_group(part: Part, planned: PlannedStatement, units: int | None) -> float | None:
     """Rows of an ordinary group, by bought statistics or, where a unit has one row at most, by the declared number of units; None where
     neither says it, or the groups are not known beforehand."""
     rows = part.kept * units if part.rows is None and units is not None and planned.shape(part).rows_per_unit == 1 else part.rows
     return None if rows is None or not part.groups else (1 - part.lost) * rows / len(part.groups)
 
 
-def average_noise(recipe: Averaged, vectors: Mapping[str, CertifiedVector]) -> float:
+def average_noise(recipe: AverageMeasure, vectors: Mapping[str, CertifiedVector]) -> float:
     """The deviation of an average's noise, times the rows that it is of: the sum's, and the count's times how far the average is from the
     middle of its range, over which it is taken as evenly spread."""
     return math.hypot(noise_of(vectors[recipe.total]), float(recipe.upper - recipe.lower) / math.sqrt(12) * noise_of(vectors[recipe.count]))
 
 
-def _error(part: Part, recipe: Recipe, planned: Planned, units: int | None) -> float | None:
+def _error(part: Part, recipe: Recipe, planned: PlannedStatement, units: int | None) -> float | None:
     vectors = {item.vector.name: item for item in planned.certified.queries[part.number or 0].vectors}
     match recipe:
-        case Counted(vector=vector) | Summed(vector=vector):
+        case Counted(vector=vector) | SumMeasure(vector=vector):
             return _of_vector(part, vectors[vector])
-        case Averaged(total, count):
+        case AverageMeasure(total, count):
             cut, rows = part.cuts.get(total), part.cuts.get(count)
             if cut is None or rows is None:
                 in_group = rows_in_group(part, planned, units)

@@ -24,8 +24,8 @@ from lapwing.kernel.accounting import LOSS_UNITS, Account
 from lapwing.kernel.certify import CertifiedQuery, CertifiedVector
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.release import ChosenQuantiles, NoisyColumn, NoisyTable, Released
-from lapwing.planning.measures import Averaged
-from lapwing.planning.planned import Planned
+from lapwing.planning.measures import AverageMeasure
+from lapwing.planning.planned import PlannedStatement
 from lapwing.spread import half_width
 from lapwing.sql.text.privacy_terms import ShareAsked
 from lapwing.statements import PostProcess
@@ -49,10 +49,10 @@ class Base:
     """What was released before, and the plan that says what its numbers mean; None for one that measures the same as any other price."""
 
     released: Released
-    planned: Planned | None = None
+    planned: PlannedStatement | None = None
 
 
-def least_loss(plan_at: PlanAt, post: PostProcess, target: Target, known: Base | None) -> Planned | None:
+def least_loss(plan_at: PlanAt, post: PostProcess, target: Target, known: Base | None) -> PlannedStatement | None:
     """The plan with the least loss whose error bars will be short enough; None where no loss is enough, or too little is known to say.
 
     The loss is raised from far too little. An error bar shrinks at most as 1 / loss (Laplace) or 1 / sqrt(loss) (Gaussian) while the bounds
@@ -71,7 +71,7 @@ def least_loss(plan_at: PlanAt, post: PostProcess, target: Target, known: Base |
 
     few = _hardest(before, post, target, base, lengths, rows)
 
-    def excess(loss: Fraction) -> tuple[Planned | None, float]:
+    def excess(loss: Fraction) -> tuple[PlannedStatement | None, float]:
         """How many times too long the worst error bar is."""
         planned = _plan_or_none(plan_at, loss)
         if planned is None:
@@ -103,7 +103,12 @@ class _Few:
 
 
 def _hardest(
-    planned: Planned, post: PostProcess, target: Target, base: Released | None, lengths: list[list[float]], rows: Sequence[int] | None
+    planned: PlannedStatement,
+    post: PostProcess,
+    target: Target,
+    base: Released | None,
+    lengths: list[list[float]],
+    rows: Sequence[int] | None,
 ) -> _Few | None:
     """The rows whose error bars are farthest from short enough, where there are many: most losses fail them, whatever the others are."""
     if base is None or is_rearranged(planned) or is_direct(planned, post, target) or len(base.tables[0].groups) <= ROWS_LOOKED_AT:
@@ -120,8 +125,12 @@ def _hardest(
 
 
 def _halved(
-    excess: Callable[[Fraction], tuple[Planned | None, float]], low: Fraction, high: Fraction, best: Planned, step: Fraction
-) -> Planned:
+    excess: Callable[[Fraction], tuple[PlannedStatement | None, float]],
+    low: Fraction,
+    high: Fraction,
+    best: PlannedStatement,
+    step: Fraction,
+) -> PlannedStatement:
     while high > step * low and high > LOSS_START:
         middle = _whole(Fraction((low + high) / 2))
         if not low < middle < high:
@@ -139,7 +148,7 @@ def _whole(loss: Fraction) -> Fraction:
     return Fraction(math.ceil(loss * LOSS_UNITS), LOSS_UNITS)
 
 
-def _plan_or_none(plan_at: PlanAt, loss: Fraction) -> Planned | None:
+def _plan_or_none(plan_at: PlanAt, loss: Fraction) -> PlannedStatement | None:
     """The plan at a loss; None where the loss is too small for any noise there is."""
     try:
         return plan_at(loss)
@@ -150,7 +159,7 @@ def _plan_or_none(plan_at: PlanAt, loss: Fraction) -> Planned | None:
 
 
 def _required(
-    planned: Planned, post: PostProcess, target: Target, base: Released | None, rows: Sequence[int] | None
+    planned: PlannedStatement, post: PostProcess, target: Target, base: Released | None, rows: Sequence[int] | None
 ) -> list[list[float]] | None:
     """How long each error bar may be, from public facts and ``base``; None where some value could be 0, or there is no ``base`` to tell."""
     if is_direct(planned, post, target):
@@ -168,11 +177,11 @@ def _required(
 
 
 def _excess(
-    planned: Planned,
+    planned: PlannedStatement,
     post: PostProcess,
     target: Target,
     base: Released | None,
-    before: Planned,
+    before: PlannedStatement,
     lengths: list[list[float]],
     rows: Sequence[int] | None,
 ) -> float:
@@ -191,7 +200,9 @@ def _excess(
     return worst
 
 
-def _supposed(planned: Planned, post: PostProcess, base: Released | None, before: Planned, *, sure: Fraction) -> Iterator[Released]:
+def _supposed(
+    planned: PlannedStatement, post: PostProcess, base: Released | None, before: PlannedStatement, *, sure: Fraction
+) -> Iterator[Released]:
     """What this plan may release: nothing but zeros where values do not matter, else what was released before, at unfavourable ends.
 
     What is divided by is taken at the lower end of its error bar; what is divided, at both ends and in the middle. Of both, bounds from
@@ -231,12 +242,12 @@ def _under(vector: CertifiedVector | None, column: NoisyColumn, supposed: Sequen
     )
 
 
-def _moved_centres(planned: Planned, before: Planned) -> dict[int, dict[str, tuple[str, Fraction]]]:
+def _moved_centres(planned: PlannedStatement, before: PlannedStatement) -> dict[int, dict[str, tuple[str, Fraction]]]:
     """By query, the sums that two plans centre at different places: the count beside each, and by how much each row adds more."""
     moved: dict[int, dict[str, tuple[str, Fraction]]] = {number: {} for number in range(len(planned.certified.queries))}
     for new, old in zip(planned.parts, before.parts, strict=True):
         for recipe, was in zip(new.recipes, old.recipes, strict=True):
-            if new.number is not None and isinstance(recipe, Averaged) and isinstance(was, Averaged):
+            if new.number is not None and isinstance(recipe, AverageMeasure) and isinstance(was, AverageMeasure):
                 by = Fraction(was.offset, was.steps) - Fraction(recipe.offset, recipe.steps)
                 if by:
                     moved[new.number][recipe.total] = recipe.count, by

@@ -9,7 +9,7 @@ import pyarrow as pa
 from lapwing.answers.answer import Answer, CostView
 from lapwing.answers.display.budget import BudgetView
 from lapwing.asking.explanation import Explanation
-from lapwing.introspection.descriptions import Introspected
+from lapwing.introspection.descriptions import MetadataTable
 from lapwing.kernel.accounting import Cost
 
 
@@ -40,7 +40,7 @@ def budget_answer(budget: BudgetView, *, confidence: Fraction) -> Answer:
     return _free(table, budget, confidence=float(confidence), notes=(budget.promise, *closed))
 
 
-def described_answer(described: Introspected, budget: BudgetView, *, confidence: Fraction) -> Answer:
+def described_answer(described: MetadataTable, budget: BudgetView, *, confidence: Fraction) -> Answer:
     """What the data set says about itself."""
     return _free(described.table, budget, confidence=float(confidence), notes=described.notes)
 

@@ -10,7 +10,7 @@ from lapwing.answers.display.budget import BudgetView
 from lapwing.answers.display.number_format import figure
 from lapwing.asking.bound_statement import unit_columns
 from lapwing.asking.options import Number, exact_number
-from lapwing.curator.charged_release import Answered
+from lapwing.curator.charged_release import ChargedRelease
 from lapwing.curator.curator import Curator
 from lapwing.curator.version_use import one_version
 from lapwing.errors import Refused
@@ -20,7 +20,7 @@ from lapwing.prices import statement_loss
 from lapwing.releases.explanation import explained
 from lapwing.releases.plan import PlannedRelease, planned_release
 from lapwing.releases.released import Release, ReleaseTerms, facts_of_table
-from lapwing.releases.request import SUMMARY, ReleaseRequest, Wanted
+from lapwing.releases.request import SUMMARY, QuantileRequest, ReleaseRequest
 from lapwing.releases.sections import sections_of, table_axes, table_section
 
 LISTED_MAX = 10_000
@@ -67,7 +67,7 @@ class ReleasePlan:
 @one_version()
 def plan_release(
     curator: Curator,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[QuantileRequest],
     *,
     name: str,
     table: str | None = None,
@@ -132,7 +132,7 @@ def rows_of(curator: Curator, table: str) -> float | None:
     return float(units) if facts.rows_per_unit_max == 1 and units is not None else None
 
 
-def table_of(curator: Curator, wanted: Sequence[Wanted], table: str | None) -> str:
+def table_of(curator: Curator, wanted: Sequence[QuantileRequest], table: str | None) -> str:
     """The table that is named, or the only one that has all of the columns."""
     if table is not None:
         curator.facts.table(table)
@@ -183,7 +183,7 @@ def _notes(curator: Curator, request: ReleaseRequest) -> tuple[str, ...]:
     return (f"a {unit} counts for at most {rows} rows in this release{lost}, and the error bars do not reach to it",)
 
 
-def _found(curator: Curator, bought: Bought, answered: Answered, budget: BudgetView, *, analyst: str) -> Release:
+def _found(curator: Curator, bought: Bought, answered: ChargedRelease, budget: BudgetView, *, analyst: str) -> Release:
     """A release from the bytes that the ledger keeps, whose tables say what they are of."""
     request = ReleaseRequest.of_text(bought.summary)
     sections = sections_of(request, curator.facts)
@@ -195,7 +195,7 @@ def _release(
     curator: Curator,
     request: ReleaseRequest,
     tables: tuple[tuple[int, ...], ...],
-    answered: Answered,
+    answered: ChargedRelease,
     cost: Cost,
     budget: BudgetView,
     *,

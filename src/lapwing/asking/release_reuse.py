@@ -20,9 +20,9 @@ from lapwing.curator.curator import Curator
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.protocol import Bought
-from lapwing.planning.planned import Part, Planned
+from lapwing.planning.planned import Part, PlannedStatement
 from lapwing.planning.quantile_errors import rank_errors
-from lapwing.planning.quantiles import Chosen
+from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.releases.released import Release, served_by
 from lapwing.releases.request import ReleaseRequest
 from lapwing.releases.serving.answers import ServedAnswer, ServedMarginals, serve
@@ -63,7 +63,7 @@ class ReusableStatement:
     analyst: str
     reuse: Reuse
 
-    def server(self, planned: Planned | None) -> ServingRelease | None:
+    def server(self, planned: PlannedStatement | None) -> ServingRelease | None:
         """The release that serves it, as far as public facts decide: the one with the shortest error bars.
 
         Beside a plan that would be bought, none that is less accurate than it. Without any, and with ``only``, the reason why is refused.
@@ -160,7 +160,11 @@ class ReusableStatement:
 
 
 def _beside(
-    covered: tuple[CoveredQuery, ...], release: Release, section: ServedMarginals, planned: Planned | None, asked: ReusableStatement
+    covered: tuple[CoveredQuery, ...],
+    release: Release,
+    section: ServedMarginals,
+    planned: PlannedStatement | None,
+    asked: ReusableStatement,
 ) -> ServingRelease | None:
     """A release that covers the statement as a server, unless a plan that would be bought is more accurate in anything."""
     own = tuple(sides_by_vector(query, section.public, asked.confidence) for query in covered)
@@ -181,7 +185,9 @@ def _beside(
     return ServingRelease(release, section, names, widths, tuple(fresh))
 
 
-def _sub_totals_as_short(part: Part, query: CoveredQuery, section: ServedMarginals, planned: Planned, confidence: Fraction) -> bool:
+def _sub_totals_as_short(
+    part: Part, query: CoveredQuery, section: ServedMarginals, planned: PlannedStatement, confidence: Fraction
+) -> bool:
     """Whether on every level the longest bar is at most the shortest of a fresh answer, which adds up groups, or measures a level apart."""
     if query.query.levels is None or part.number is None:
         return True
@@ -197,7 +203,7 @@ def _sub_totals_as_short(part: Part, query: CoveredQuery, section: ServedMargina
     return True
 
 
-def _fresh_widths(part: Part, planned: Planned, confidence: Fraction) -> dict[str, float]:
+def _fresh_widths(part: Part, planned: PlannedStatement, confidence: Fraction) -> dict[str, float]:
     if part.number is None:
         return {}
     query = planned.certified.queries[part.number]
@@ -206,7 +212,7 @@ def _fresh_widths(part: Part, planned: Planned, confidence: Fraction) -> dict[st
         item.quantiles.name: rank_errors(item.mechanism, confidence=confidence, rows_max=query.shape.rows_max) for item in query.quantiles
     }
     for number, recipe in enumerate(part.recipes):
-        if isinstance(recipe, Chosen):
+        if isinstance(recipe, QuantileMeasure):
             found[quantile_side(number)] = float(errors[recipe.quantiles][recipe.target])
     return found
 

@@ -20,14 +20,14 @@ DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class AskedBefore:
+class ReplayTerms:
     """A statement that was charged, and the epsilons it may have been asked for, the likeliest first."""
 
     sql: str
     epsilons: tuple[str, ...]
 
 
-def asked_before(curator: Curator, entries: Sequence[Entry], charge: int) -> AskedBefore | None:
+def asked_before(curator: Curator, entries: Sequence[Entry], charge: int) -> ReplayTerms | None:
     """What a charge among these entries, newest first, was asked with; None where there is none of a statement."""
     reserved = [entry for entry in entries if entry.kind is EntryKind.RESERVE]
     place = next((place for place, entry in enumerate(reserved) if entry.charge_id == charge), None)
@@ -43,4 +43,4 @@ def asked_before(curator: Curator, entries: Sequence[Entry], charge: int) -> Ask
     part = 1 - Fraction(curator.prepared.declared_budget.norms_share)
     scaled = Cost(int(entry.cost.loss / part), entry.cost.delta, None if entry.cost.pure is None else int(entry.cost.pure / part))
     costs = [entry.cost + before, entry.cost, scaled]
-    return AskedBefore(entry.detail, tuple(dict.fromkeys(f"{epsilon_of_cost(budget, cost):.{DIGITS}g}" for cost in costs)))
+    return ReplayTerms(entry.detail, tuple(dict.fromkeys(f"{epsilon_of_cost(budget, cost):.{DIGITS}g}" for cost in costs)))

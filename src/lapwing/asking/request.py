@@ -10,24 +10,24 @@ from lapwing.answers.assembly import assemble, check_post
 from lapwing.answers.notes.all_notes import declared_notes, impossible_notes, notes_of
 from lapwing.answers.notes.quantiles import quantile_notes
 from lapwing.answers.shown_values import shown
-from lapwing.asking.accuracy_solver import Aim
+from lapwing.asking.accuracy_solver import AccuracySolver
 from lapwing.asking.accuracy_targets import Target
 from lapwing.asking.bound_statement import BoundStatement
 from lapwing.asking.explanation import Explanation, explanation
 from lapwing.asking.norm_histograms import PricedNorms, buy_norms, fits_of, priced_norms
 from lapwing.asking.options import Terms, pilot_epsilons
 from lapwing.asking.release_reuse import ReusableStatement, ServingRelease
-from lapwing.curator.charged_release import Answered
+from lapwing.curator.charged_release import ChargedRelease
 from lapwing.curator.curator import Curator
 from lapwing.kernel.accounting import Cost
-from lapwing.planning.planned import Planned
+from lapwing.planning.planned import PlannedStatement
 from lapwing.prices import statement_loss
 from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.sql.text.privacy_words import Question
 
 
 @dataclass(frozen=True, slots=True)
-class PaidBefore:
+class PriorCharge:
     """What was asked before a statement and belongs to it: what it cost, and what should be said about it."""
 
     cost: Cost = field(default_factory=Cost.zero)
@@ -38,8 +38,8 @@ class PaidBefore:
 class Purchase:
     """A release, None where nothing had to be measured, with its plan and all that was charged for it."""
 
-    planned: Planned
-    answered: Answered | None
+    planned: PlannedStatement
+    answered: ChargedRelease | None
     cost: Cost
     notes: tuple[str, ...] = ()
 
@@ -66,9 +66,9 @@ class Posed:
         """The loss of a question that named no price when the version was prepared."""
         return statement_loss(self.bound.budget, self.curator.prepared.defaults.epsilon)
 
-    def answer(self, *, request_id: str | None, before: PaidBefore | None = None) -> Answer:
+    def answer(self, *, request_id: str | None, before: PriorCharge | None = None) -> Answer:
         """The answer; ``before`` is what was asked first and belongs to it."""
-        before = PaidBefore() if before is None else before
+        before = PriorCharge() if before is None else before
         if (served := self._served()) is not None:
             return served
         bought = self.bought(request_id=request_id)
@@ -132,7 +132,7 @@ class Posed:
             return None
         return self._reusable().answer_within(server, goal) if isinstance(goal, Target) else self._reusable().answer(server)
 
-    def priced(self, goal: Fraction) -> tuple[Planned, PricedNorms]:
+    def priced(self, goal: Fraction) -> tuple[PlannedStatement, PricedNorms]:
         """The plan at this loss, with bounds from norms where these are bought already; and the norms."""
         planned = self.bound.checked_plan(goal)
         priced = self._norms(planned, goal)
@@ -140,11 +140,11 @@ class Posed:
             planned = self.bound.plan_with(goal - priced.loss, {} if priced.missing() else fits_of(self.curator, priced.found))
         return planned, priced
 
-    def _norms(self, planned: Planned, price: Fraction) -> PricedNorms:
+    def _norms(self, planned: PlannedStatement, price: Fraction) -> PricedNorms:
         is_pure = planned.measured is not None and planned.measured.cost.pure is not None
         return priced_norms(self.curator, planned.wanted, price=price, analyst=self.analyst, pure=is_pure)
 
-    def _require_affordable(self, planned: Planned, priced: PricedNorms) -> None:
+    def _require_affordable(self, planned: PlannedStatement, priced: PricedNorms) -> None:
         """Refuse, before anything is charged, what the budget or a limit cannot pay as a whole, unless it was paid before."""
         cost = priced.cost()
         if cost.loss:
@@ -152,10 +152,12 @@ class Posed:
             pure = None if whole.pure is None or cost.pure is None else max(whole.pure, cost.pure)
             self.curator.ledger.require_payable(self.analyst, Cost(max(whole.loss, cost.loss), whole.delta, pure))
 
-    def _aim(self, target: Target) -> Aim:
-        return Aim(self.curator, self.analyst, self.sql, self.words, self.dialect, self.bound, target, self.pilots(), self._usual())
+    def _aim(self, target: Target) -> AccuracySolver:
+        return AccuracySolver(
+            self.curator, self.analyst, self.sql, self.words, self.dialect, self.bound, target, self.pilots(), self._usual()
+        )
 
-    def _declared(self, planned: Planned, before: PaidBefore) -> Answer:
+    def _declared(self, planned: PlannedStatement, before: PriorCharge) -> Answer:
         """An answer that measures nothing."""
         assembled = assemble(planned, None, self.bound.statement.post, confidence=self.terms.confidence)
         cost = CostView.of(before.cost, self.curator.declaration.budget(), free=before.cost == Cost.zero())
@@ -165,7 +167,7 @@ class Posed:
         confidence, marks = float(self.terms.confidence), assembled.marks
         return Answer(assembled.table, assembled.intervals, confidence, cost, self.curator.budget(), notes, marks=marks)
 
-    def _assembled(self, bought: Purchase, answered: Answered, before: PaidBefore) -> Answer:
+    def _assembled(self, bought: Purchase, answered: ChargedRelease, before: PriorCharge) -> Answer:
         released, confidence, declaration = answered.released, self.terms.confidence, self.curator.declaration
         planned, cost = bought.planned, before.cost + bought.cost
         assembled = assemble(planned, released, self.bound.statement.post, confidence=confidence)

@@ -16,26 +16,26 @@ from lapwing.sql.text.privacy_words import ShowBudget, read_words
 
 
 @dataclass(frozen=True, slots=True)
-class AskedColumns:
+class ResultColumns:
     """Names and types, and which of the columns come from measured values, so that they may have error bars."""
 
     schema: pa.Schema
     measured: tuple[str, ...] = ()
 
 
-def asked_columns(curator: Curator, sql: str, *, dialect: str, analyst: str) -> AskedColumns:
+def asked_columns(curator: Curator, sql: str, *, dialect: str, analyst: str) -> ResultColumns:
     """The columns of the answer to a statement, or ``Refused`` as asking it would be before anything is charged."""
     described = about_itself(curator, sql, dialect=dialect, analyst=analyst)
     if described is not None:
-        return AskedColumns(described.table.schema)
+        return ResultColumns(described.table.schema)
     words = read_words(sql, settings=curator.settings, dialect=dialect)
     if isinstance(words, ShowBudget) or words.explain:
-        return AskedColumns(ask(curator, sql, dialect=dialect, analyst=analyst).table.schema)
+        return ResultColumns(ask(curator, sql, dialect=dialect, analyst=analyst).table.schema)
     columns = columns_alone(curator, words.statement, dialect=dialect)
     if columns is not None:
-        return AskedColumns(columns.table.schema)
+        return ResultColumns(columns.table.schema)
     bound = bound_statement(curator, words, dialect=dialect)
     planned = bound.checked_plan(statement_loss(bound.budget, curator.declaration.defaults.epsilon))
     post = bound.statement.post
     measured = tuple(output.name for output in post.outputs if output.mark is not None)
-    return AskedColumns(empty_answer(planned, post).schema, measured)
+    return ResultColumns(empty_answer(planned, post).schema, measured)

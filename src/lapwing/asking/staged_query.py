@@ -21,10 +21,10 @@ from lapwing.asking.accuracy_targets import Target
 from lapwing.asking.bound_statement import BoundStatement, bound_statement, planned_at_will
 from lapwing.asking.explanation import PART_LENGTH_MAX, Explanation, payable, price_text
 from lapwing.asking.options import Terms
-from lapwing.asking.request import PaidBefore, Posed, Purchase
+from lapwing.asking.request import Posed, PriorCharge, Purchase
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
-from lapwing.planning.planned import Planned
+from lapwing.planning.planned import PlannedStatement
 from lapwing.sql.text.privacy_words import Question
 from lapwing.statements import DecidedRows, Statement
 
@@ -43,7 +43,7 @@ class _Ahead:
 
 
 @dataclass(frozen=True, slots=True)
-class Deciding:
+class StagedQuery:
     """A question whose statement has answers that come first. ``supposed`` is it while nothing is decided, at the price of all."""
 
     supposed: Posed
@@ -62,7 +62,7 @@ class Deciding:
             rows = _rows(part, bought)
             decided, paid = (*decided, rows), paid + bought.cost
             notes.append(f"decided first, by an answer of {len(rows):,} row{'' if len(rows) == 1 else 's'}: {_text(part)}")
-        return self._rest(decided).answer(request_id=request_id, before=PaidBefore(paid, tuple(notes)))
+        return self._rest(decided).answer(request_id=request_id, before=PriorCharge(paid, tuple(notes)))
 
     def explained(self) -> Explanation:
         """What asking would do: one price, and every part."""
@@ -200,7 +200,7 @@ def _require_few(part: Posed, share: Fraction) -> None:
         raise Refused("list-too-long", message, hint="add ORDER BY and LIMIT to it", span=span)
 
 
-def _rows_at_most(planned: Planned, statement: Statement) -> int | None:
+def _rows_at_most(planned: PlannedStatement, statement: Statement) -> int | None:
     groups = [1 if not part.query.keys else None if part.groups is None else len(part.groups) for part in planned.parts]
     known = [many for many in groups if many is not None]
     if statement.post.limit is not None:

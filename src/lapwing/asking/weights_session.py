@@ -28,8 +28,8 @@ from lapwing.prices import statement_loss
 from lapwing.releases.released import Release
 from lapwing.releases.request import Marginals
 from lapwing.releases.weights.multiplicative_weights import MultiplicativeWeights, weights_of_release
-from lapwing.releases.weights.plan import SUMMARY, OtherWays, PlannedWeights, WeightsRequest, other_ways, planned_weights, weights_axes
-from lapwing.releases.weights.weights_log import CountQuestion, ServedBy, WeighedCount, WeighedLog, count_question
+from lapwing.releases.weights.plan import SUMMARY, Alternatives, PlannedWeights, WeightsRequest, other_ways, planned_weights, weights_axes
+from lapwing.releases.weights.weights_log import CountQuestion, CountSource, WeighedCount, WeightsLog, count_question
 from lapwing.sql import bind
 
 
@@ -49,7 +49,7 @@ class WeightsSession:
         self._is_closed = False
         self._left = planned.request.starts
         self._one_at_a_time = threading.Lock()
-        self._other_ways: OtherWays | None = None
+        self._other_ways: Alternatives | None = None
 
     def __enter__(self) -> Self:
         self.open()
@@ -69,7 +69,7 @@ class WeightsSession:
         return CostView.of(self.planned.certified.cost, self._curator.balance().budget, free=False)
 
     @property
-    def other_ways(self) -> OtherWays:
+    def other_ways(self) -> Alternatives:
         """What direct counts, or a release of marginals, of the same error cost."""
         if self._other_ways is None:
             self._other_ways = other_ways(self.planned, self._curator.facts)
@@ -107,16 +107,16 @@ class WeightsSession:
 
     def report(self) -> str:
         """What was asked and how it was served, and what that would have cost otherwise."""
-        served = {kind: sum(count.served_by is kind for count in self._told.values()) for kind in ServedBy}
+        served = {kind: sum(count.served_by is kind for count in self._told.values()) for kind in CountSource}
         ways, cost = self.other_ways, self.cost
-        asked = served[ServedBy.WEIGHTS] + served[ServedBy.FRESH]
+        asked = served[CountSource.WEIGHTS] + served[CountSource.FRESH]
         direct = asked * ways.direct
         dearer = float(ways.session / direct) if direct else float("inf")
         compared = f"the session cost {figure(dearer, digits=3)} times as much" if asked else "nothing was asked"
         release = "" if ways.release is None else f"; a release of marginals, epsilon {self._epsilon(ways.release):.3g}"
         return "\n".join(
             [
-                f"{asked:,} questions: {served[ServedBy.WEIGHTS]:,} served by the weights, {served[ServedBy.FRESH]:,} counted freshly",
+                f"{asked:,} questions: {served[CountSource.WEIGHTS]:,} served by the weights, {served[CountSource.FRESH]:,} counted freshly",
                 f"paid: epsilon {cost.epsilon:.3g} for {self.planned.request.starts} starts, of which {self.starts_left} were not used",
                 f"asked directly, the same would have cost epsilon {self._epsilon(direct) if direct else 0.0:.3g}{release}: {compared}",
             ]
@@ -160,7 +160,7 @@ class WeightsSession:
         with self._one_at_a_time:
             known = self._told.get(question.key) or self._before.get(question.key)
             if known is not None and (question.key in self._told or known.error <= self.planned.near_error):
-                return WeighedCount(known.value, ServedBy.LOG, known.error, known.confidence, self.starts_left)
+                return WeighedCount(known.value, CountSource.LOG, known.error, known.confidence, self.starts_left)
             if self._stream is None:
                 raise Refused("session-ended", "the session is not open", hint="open it in a with statement, which charges")
             told = self._answered(question, self._stream)
@@ -172,9 +172,9 @@ class WeightsSession:
         noisy = stream.tell(question.condition, near=near)
         sure = planned.request.confidence
         if noisy is None:
-            return WeighedCount(near, ServedBy.WEIGHTS, planned.near_error, sure, stream.starts_left)
+            return WeighedCount(near, CountSource.WEIGHTS, planned.near_error, sure, stream.starts_left)
         self._weights.learn(question.cells, noisy, noise=planned.fresh_error, least=planned.least_apart // 2)
-        return WeighedCount(noisy, ServedBy.FRESH, planned.fresh_error, sure, stream.starts_left)
+        return WeighedCount(noisy, CountSource.FRESH, planned.fresh_error, sure, stream.starts_left)
 
     def close(self) -> None:
         """Store what was told: from now on it is answered for nothing, in any session. Starts that are left are lost."""
@@ -183,7 +183,7 @@ class WeightsSession:
             if stream is not None:
                 self._curator.before_closing.remove(self.close)
                 self._left = stream.starts_left
-                stream.close(WeighedLog(self._told, self.planned.request.starts - self._left).packed())
+                stream.close(WeightsLog(self._told, self.planned.request.starts - self._left).packed())
 
 
 def plan_weights(
@@ -239,14 +239,14 @@ def plan_weights(
     return WeightsSession(curator, planned, weights, analyst)
 
 
-def weighed_before(curator: Curator, *, analyst: str | None = None) -> tuple[WeighedLog, ...]:
+def weighed_before(curator: Curator, *, analyst: str | None = None) -> tuple[WeightsLog, ...]:
     """What closed sessions about the newest version told, newest first, as far as this analyst may see it. Free."""
     ledger, who = curator.ledger, curator.analyst_default if analyst is None else analyst
     if ledger.balance().closed:
         return ()
     bought = ledger.bought(version=curator.facts.version, limit=LISTED_MAX, analyst=who, begins=SUMMARY)
     stored = [ledger.find(item.digest, analyst=who) for item in bought]
-    return tuple(WeighedLog.unpacked(item.payload) for item in stored if item is not None)
+    return tuple(WeightsLog.unpacked(item.payload) for item in stored if item is not None)
 
 
 def _told_before(curator: Curator, analyst: str, confidence: Fraction) -> dict[str, WeighedCount]:

@@ -59,7 +59,7 @@ class Style(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Invented:
+class InventedCatalogue:
     """A catalogue with its columns' domains, for inventing rows."""
 
     declaration: Declaration
@@ -240,7 +240,7 @@ def _toml_key(name: str) -> str:
     return json.dumps(name, ensure_ascii=True)
 
 
-def invent(catalogue: Path, scratch: Path, *, epsilon: int) -> tuple[Invented, str]:
+def invent(catalogue: Path, scratch: Path, *, epsilon: int) -> tuple[InventedCatalogue, str]:
     """What rows can be invented from, and the text of the throwaway catalogue. Public values are read from the public tables."""
     text = throwaway_catalogue(catalogue, epsilon=epsilon)
     scratch.mkdir(parents=True)
@@ -250,4 +250,4 @@ def invent(catalogue: Path, scratch: Path, *, epsilon: int) -> tuple[Invented, s
     snapshot = DuckDBSnapshot.in_memory(declaration, version=1, ranking_key=bytes(32))
     facts = snapshot.facts
     snapshot.close()
-    return Invented(declaration, facts), text
+    return InventedCatalogue(declaration, facts), text

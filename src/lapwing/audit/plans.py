@@ -94,7 +94,7 @@ class MovedVector:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class NeighbourDifference:
     """What differs between two neighbours in one query. Test data only: it holds exact figures."""
 
     query: CertifiedQuery
@@ -117,7 +117,7 @@ def _loss(account: Account, law: Law, left: Sequence[int], right: Sequence[int])
     return loss(law, account, l1=norms.l1, l2_squared=norms.l2_squared)
 
 
-def moved_cells(certified: Certified, left: Exact, right: Exact) -> tuple[Moved, ...]:
+def moved_cells(certified: Certified, left: Exact, right: Exact) -> tuple[NeighbourDifference, ...]:
     """What differs, query by query; queries in which nothing differs are left out."""
     cells = []
     for query, a, b in zip(certified.queries, left._tables, right._tables, strict=True):
@@ -127,7 +127,7 @@ def moved_cells(certified: Certified, left: Exact, right: Exact) -> tuple[Moved,
     return tuple(cells)
 
 
-def _moved(query: CertifiedQuery, left: ExactTable, right: ExactTable) -> Moved:
+def _moved(query: CertifiedQuery, left: ExactTable, right: ExactTable) -> NeighbourDifference:
     known = query.query.groups
     union = list(dict.fromkeys([*left._groups, *right._groups])) if isinstance(known, DiscoveredGroups) else list(known.groups)
     rows = [dict(zip(table._groups, zip(*table._vectors, strict=True), strict=True)) if table._vectors else {} for table in (left, right)]
@@ -144,16 +144,16 @@ def _moved(query: CertifiedQuery, left: ExactTable, right: ExactTable) -> Moved:
         if a != b:
             vectors.append(MovedVector(position, vector.vector.name, vector.vector.law, a, b))
     counted = None if not isinstance(known, DiscoveredGroups) else tuple((units[0].get(group), units[1].get(group)) for group in groups)
-    return Moved(query, groups, tuple(vectors), counted)
+    return NeighbourDifference(query, groups, tuple(vectors), counted)
 
 
-def released_ratios(moved: Moved, facts: Facts, *, right: bool, runs: int) -> Floats:
+def released_ratios(moved: NeighbourDifference, facts: Facts, *, right: bool, runs: int) -> Floats:
     """Release one side this many times; for each run the log likelihood ratio of right to left."""
     chunks = [_ratios_at_once(moved, facts, right=right, runs=min(_RUNS_AT_ONCE, runs - start)) for start in range(0, runs, _RUNS_AT_ONCE)]
     return np.concatenate(chunks)
 
 
-def _ratios_at_once(moved: Moved, facts: Facts, *, right: bool, runs: int) -> Floats:
+def _ratios_at_once(moved: NeighbourDifference, facts: Facts, *, right: bool, runs: int) -> Floats:
     """Runs become groups: a tiled table goes through the code that releases one query of an answer."""
     present = [place for place in range(len(moved.groups)) if moved.units is None or moved.units[place][right] is not None]
     tiled = [(run, *moved.groups[place]) for run in range(runs) for place in present]
@@ -172,7 +172,7 @@ def _ratios_at_once(moved: Moved, facts: Facts, *, right: bool, runs: int) -> Fl
     return _ratios(moved, table, runs=runs)
 
 
-def _ratios(moved: Moved, table: NoisyTable, *, runs: int) -> Floats:
+def _ratios(moved: NeighbourDifference, table: NoisyTable, *, runs: int) -> Floats:
     """The log ratio of each run of a tiled release."""
     place_of = {group: place for place, group in enumerate(moved.groups)}
     run = np.array([group[0] for group in table.groups], dtype=np.int64)
@@ -205,7 +205,7 @@ def log_ratio(law: Law, noisy: Floats, *, left: Floats, right: Floats) -> Floats
     return ratio
 
 
-def _hidden(moved: Moved, law: Law) -> Floats:
+def _hidden(moved: NeighbourDifference, law: Law) -> Floats:
     """For each group, the log ratio of the chances that it is not shown."""
     assert moved.query.keys is not None and moved.units is not None
     threshold = moved.query.keys.threshold
@@ -222,7 +222,7 @@ class Pair:
 
     left: ExactResult
     right: ExactResult
-    moved: tuple[Moved, ...]
+    moved: tuple[NeighbourDifference, ...]
     share: float
     """The exact loss of these neighbours, as a part of what the certificate charges. Above 1 the certificate is wrong, for certain."""
 
@@ -317,7 +317,7 @@ def whole_releases(pair: Pair, *, right: bool, runs: int) -> Floats:
     return ratios
 
 
-def _cut(moved: Moved, table: NoisyTable) -> NoisyTable:
+def _cut(moved: NeighbourDifference, table: NoisyTable) -> NoisyTable:
     """The moved groups of a release, as run 0 of a tiled one."""
     moved_groups = set(moved.groups)
     kept = [row for row, group in enumerate(table.groups) if group in moved_groups]

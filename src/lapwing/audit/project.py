@@ -19,7 +19,7 @@ from lapwing.asking.ask import plan_of
 from lapwing.asking.options import exact_number
 from lapwing.audit.auditor import CONFIDENCE, Audit, audit_draws
 from lapwing.audit.claims import Claim
-from lapwing.audit.invented import BACKGROUND_UNITS, Invented, Rows, Style, invent, write_rows
+from lapwing.audit.invented import BACKGROUND_UNITS, InventedCatalogue, Rows, Style, invent, write_rows
 from lapwing.audit.oracle import ExactResult
 from lapwing.audit.plans import Pair, audit_pair, claim_of_plan, pair_of
 from lapwing.curator.curator import CATALOGUE_FILE, Curator
@@ -88,7 +88,7 @@ def _share_ranking_key(directory: Path) -> None:
     (store.directory / "ranking.key").write_bytes(bytes(range(32)))
 
 
-def _variants(source: Invented) -> Iterator[list[Rows]]:
+def _variants(source: InventedCatalogue) -> Iterator[list[Rows]]:
     """The background alone, then with one unit more, of each style and in each place."""
     background = [source.unit_rows(unit, Style.PLAIN, seed=1) for unit in range(1, BACKGROUND_UNITS + 1)]
     yield background

@@ -39,7 +39,7 @@ CONCENTRATION = 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class BoundingInputs:
     """What the choice depends on."""
 
     contributions: Contributions
@@ -120,12 +120,12 @@ class Choice:
         """Predicted root mean square error of a count cell."""
         return math.hypot(self.truncation, self.noise)
 
-    def weighed(self, situation: Situation) -> float:
+    def weighed(self, situation: BoundingInputs) -> float:
         """The same over all vectors of the statement, which is what is minimised."""
         return math.hypot(situation.loss_weight * self.truncation, situation.noise_weight * self.noise)
 
 
-def choose(situation: Situation) -> Choice:
+def choose(situation: BoundingInputs) -> Choice:
     """The plan to use."""
     if situation.rows_per_unit_max == 1 or situation.keys_only or (situation.units_only and situation.cells == 1):
         return Choice(BoundingKind.RANKED, float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
@@ -147,18 +147,18 @@ def choose(situation: Situation) -> Choice:
     return after if better and not nothing_to_gain else ranked
 
 
-def best_ranked(situation: Situation) -> Choice:
+def best_ranked(situation: BoundingInputs) -> Choice:
     """The best limit on rows before the filter."""
     return _best(situation, (_ranked(situation, limit) for limit in _row_limits(situation)))
 
 
-def _row_limits(situation: Situation) -> list[float]:
+def _row_limits(situation: BoundingInputs) -> list[float]:
     """Candidate limits on rows before the filter."""
     most = situation.rows_per_unit_max
     return [float(most)] if situation.keeps_rows else candidate_limits(most, whole=True)
 
 
-def _best(situation: Situation, choices: Iterable[Choice]) -> Choice:
+def _best(situation: BoundingInputs, choices: Iterable[Choice]) -> Choice:
     return min(choices, key=lambda choice: choice.weighed(situation))
 
 
@@ -173,13 +173,13 @@ def candidate_limits(most: int, *, whole: bool) -> list[float]:
     return sorted(limits)
 
 
-def _cells(situation: Situation) -> float:
+def _cells(situation: BoundingInputs) -> float:
     """Groups that share a loss; fewer than there are, because groups are not of one size."""
     cells = situation.groups_guess if situation.cells is None else situation.cells
     return cells / SKEW if cells > 1 else 1.0
 
 
-def _distinct(situation: Situation) -> Choice:
+def _distinct(situation: BoundingInputs) -> Choice:
     """How many rows of each unit show the values: one is enough where there are many more units than values.
 
     Of ``values`` values that are equally frequent, ``values * exp(-rows / values)`` are expected to be in none of the rows looked at.
@@ -196,26 +196,26 @@ def _distinct(situation: Situation) -> Choice:
     return _ranked(situation, min(_row_limits(situation), key=error))
 
 
-def lost_share(situation: Situation, choice: Choice) -> float:
+def lost_share(situation: BoundingInputs, choice: Choice) -> float:
     """Predicted share of the rows that a choice leaves out."""
     rows = situation.kept * situation.contributions.rows()
     return min(choice.truncation * _cells(situation) / rows, 1.0) if rows > 0 else 0.0
 
 
-def _ranked(situation: Situation, limit: float) -> Choice:
+def _ranked(situation: BoundingInputs, limit: float) -> Choice:
     missing = situation.kept * situation.contributions.excess(limit) / _cells(situation)
     return Choice(
         BoundingKind.RANKED, limit, missing, situation.unit_noise * (_units_norm(situation, limit) if situation.units_only else limit)
     )
 
 
-def _units_norm(situation: Situation, limit: float) -> float:
+def _units_norm(situation: BoundingInputs, limit: float) -> float:
     """Norm of a unit's vector of ones over at most ``limit`` groups, for the account's noise."""
     groups = limit if situation.cells is None else min(limit, situation.cells)
     return math.sqrt(groups) if situation.account is Account.APPROXIMATE else groups
 
 
-def _after_filter(situation: Situation) -> Choice | None:
+def _after_filter(situation: BoundingInputs) -> Choice | None:
     """Clipped where the noise is Gaussian, else grouped; None where neither fits the statement."""
     clip = situation.account is Account.APPROXIMATE and not situation.units_only
     if situation.ratios or (not clip and (situation.has_average or situation.real_keys)):

@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from lapwing.contribution.model import Floats, NormFit, gamma_quantile
+from lapwing.contribution.model import ContributionModel, Floats, gamma_quantile
 
 BEYOND = 0.05
 """Chance that an interval, of noise and what was cut, misses: the interval the cap is chosen for."""
@@ -69,7 +69,7 @@ class CapChoice:
     """Width of the interval of a typical cell, which is larger than an ordinary one."""
 
 
-def best_cap(fit: NormFit, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None) -> CapChoice:
+def best_cap(fit: ContributionModel, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None) -> CapChoice:
     """The cap with the narrowest interval of a typical cell, noise and what was cut together; where no norm is seen, with the least error.
 
     ``unit_noise`` is the standard deviation of a cell's noise under cap 1, ``total_l1`` the sum over all cells, if it is known about,
@@ -86,7 +86,7 @@ def best_cap(fit: NormFit, *, unit_noise: float, cells: int, total_l1: float | N
     return min([choices[at], *_predicted(fit, fine, unit_noise, spread)], key=lambda choice: choice.width)
 
 
-def _log_errors(fit: NormFit, caps: Sequence[float], unit_noise: float, spread: _Spread) -> Floats:
+def _log_errors(fit: ContributionModel, caps: Sequence[float], unit_noise: float, spread: _Spread) -> Floats:
     """Under each cap the mean logarithm of the error of a typical cell, over all that may be there.
 
     Where nothing is seen, norms may be of any size, and the interval that reaches to all of them is long under every cap. So being off by
@@ -97,7 +97,7 @@ def _log_errors(fit: NormFit, caps: Sequence[float], unit_noise: float, spread: 
 
 
 def predicted_at_edges(
-    fit: NormFit, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None
+    fit: ContributionModel, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None
 ) -> list[CapChoice]:
     """What a cap at each edge of a bin would do."""
     spread = _spread(fit, math.inf, cells, total_l1, grain)
@@ -105,7 +105,9 @@ def predicted_at_edges(
     return _predicted(fit, [float(edge) for edge in fit.edges], unit_noise, spread, upper)
 
 
-def predicted(fit: NormFit, cap: float, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None) -> CapChoice:
+def predicted(
+    fit: ContributionModel, cap: float, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None
+) -> CapChoice:
     """What a cap chosen elsewhere would do."""
     return _predicted(fit, [cap], unit_noise, _spread(fit, math.inf, cells, total_l1, grain))[0]
 
@@ -121,7 +123,7 @@ class _Spread:
     """For a unit of each bin of the fit, and of the heap: the sum of its cells over its norm. Its square is in how many cells it is."""
 
 
-def _spread(fit: NormFit, cap: float, cells: int, total_l1: float | None, grain: float | None) -> _Spread:
+def _spread(fit: ContributionModel, cap: float, cells: int, total_l1: float | None, grain: float | None) -> _Spread:
     """The spread with which the cells, clipped at ``cap``, add up to ``total_l1``."""
     norms = fit.norms()
     if cells == 1:
@@ -139,7 +141,7 @@ def _spread(fit: NormFit, cap: float, cells: int, total_l1: float | None, grain:
     return _Spread(cells, together, _reached(in_rows, together))
 
 
-def _rows_norm(fit: NormFit, below: Floats, cells: int, total_l1: float | None) -> float:
+def _rows_norm(fit: ContributionModel, below: Floats, cells: int, total_l1: float | None) -> float:
     """A guess of the norm of a row: that of a common unit, or as much less as it takes for the cells to add up to what they do."""
     common = _quantile_norm(fit, COMMON)
     if total_l1 is None:
@@ -157,18 +159,20 @@ def _reached(in_rows: Floats, together: float) -> Floats:
     return np.clip(rows / in_rows, 1.0, together**-0.5)
 
 
-def _counted(fit: NormFit) -> bool:
+def _counted(fit: ContributionModel) -> bool:
     """Whether norms look like those of counts: some units have one or two rows."""
     return _quantile_norm(fit, COUNTED) <= 2.0
 
 
-def _quantile_norm(fit: NormFit, part: float) -> float:
+def _quantile_norm(fit: ContributionModel, part: float) -> float:
     """The norm that a part of the units do not surpass."""
     units = np.cumsum(np.maximum(fit.expected, 0.0))
     return float(fit.norms()[int(np.searchsorted(units, part * units[-1]))])
 
 
-def _predicted(fit: NormFit, caps: Sequence[float], unit_noise: float, spread: _Spread, upper: Floats | None = None) -> list[CapChoice]:
+def _predicted(
+    fit: ContributionModel, caps: Sequence[float], unit_noise: float, spread: _Spread, upper: Floats | None = None
+) -> list[CapChoice]:
     above, weights = fit.beyond_caps(caps, 0) @ fit.expected, fit.beyond_caps(caps, 1) * spread.reached
     excess, upper = np.maximum(weights @ fit.expected, 0.0), fit.upper(weights, beyond=FIT_BEYOND) if upper is None else upper
     total = max(float((fit.beyond_caps([0.0], 1) * spread.reached)[0] @ fit.expected), 1e-9)
@@ -193,7 +197,7 @@ def _predicted(fit: NormFit, caps: Sequence[float], unit_noise: float, spread: _
     ]
 
 
-def _likely_loss(fit: NormFit, caps: Sequence[float], spread: _Spread) -> Floats:
+def _likely_loss(fit: ContributionModel, caps: Sequence[float], spread: _Spread) -> Floats:
     """Over cells of unlike sizes, the root mean square of what each loses; units so long that there may well be none are left out."""
     units = np.clip(np.cumsum(np.maximum(fit.expected, 0.0)[::-1])[::-1] - LIKELY_UNITS, 0.0, np.maximum(fit.expected, 0.0))
     mean = (fit.beyond_caps(caps, 1) * spread.reached) @ units * spread.cells ** (SKEW_POWER - 1.0)
@@ -202,7 +206,7 @@ def _likely_loss(fit: NormFit, caps: Sequence[float], spread: _Spread) -> Floats
 
 
 def bias_bound(
-    fit: NormFit,
+    fit: ContributionModel,
     choice: CapChoice,
     *,
     cells: int,
@@ -236,14 +240,16 @@ def bias_bound(
     return [float(each) for each in np.where(unseen > 0.0, np.maximum(added, unseen + means), added)]
 
 
-def lost_beside(fit: NormFit, choice: CapChoice, kept: float) -> tuple[float, float]:
+def lost_beside(fit: ContributionModel, choice: CapChoice, kept: float) -> tuple[float, float]:
     """Of a single value that was released as ``kept``, above 0: the expected share that the cap took away, and the largest likely one."""
     informed = fit.informed(choice.cap, kept, choice.noise)
     excess, most = informed.excess(choice.cap), informed.excess_upper(choice.cap, beyond=FIT_BEYOND)
     return excess / (kept + excess), most / (kept + most)
 
 
-def chance_of_parts(fit: NormFit, cap: float, *, cells: int, total_l1: float | None, shares: Floats, grain: float | None) -> Floats:
+def chance_of_parts(
+    fit: ContributionModel, cap: float, *, cells: int, total_l1: float | None, shares: Floats, grain: float | None
+) -> Floats:
     """How much what parts with these shares of the whole lose under a cap differs, by chance, from their shares of all that is lost.
 
     A standard deviation for each; rare long units are left out.
@@ -290,7 +296,7 @@ def _extreme(extreme: float, cap: float, spread: _Spread, shares: Floats) -> Flo
     return np.asarray(extreme * max(1.0 - cap / max(norm, 1e-9), 0.0) * np.minimum(here, 1.0))
 
 
-def _in_parts(fit: NormFit, caps: Sequence[float], spread: _Spread, shares: Floats, parts: int) -> tuple[Floats, Floats]:
+def _in_parts(fit: ContributionModel, caps: Sequence[float], spread: _Spread, shares: Floats, parts: int) -> tuple[Floats, Floats]:
     """Mean and variance of what a part with each share of the whole (rows) loses under each cap (columns), rare long units left out.
 
     A part is one cell, or several together; where there is one part, it has every unit. A unit loses as much in each part it is in; if

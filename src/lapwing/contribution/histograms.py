@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from lapwing.contribution.clipping_bound import CapChoice
-from lapwing.contribution.model import NormFit, NormHistogram
+from lapwing.contribution.model import ContributionModel, NormHistogram
 from lapwing.contribution.rows_per_unit import BIN, DEVIATION_LEAST, UNITS, units_by_bin
 from lapwing.kernel.canonical import digest
 from lapwing.kernel.domains import RealDomain
@@ -35,10 +35,10 @@ ROWS_WORTH_MEASURING = 3
 
 
 @dataclass(frozen=True, slots=True)
-class NormCut:
+class ClippingBound:
     """A vector whose units are scaled down to a cap: what was bought about their norms says how much that may cut off."""
 
-    fit: NormFit
+    fit: ContributionModel
     choice: CapChoice
     """Its cap is in the measure's own integers: rows, units, or grid integers of a sum."""
     cells: int

@@ -125,7 +125,7 @@ class NormHistogram:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NormFit:
+class ContributionModel:
     """Units by norm: the bins as estimated, and the curves that may continue them.
 
     Arrays have an entry for each bin and a last one for the heap: units of exactly the largest norm.
@@ -182,7 +182,7 @@ class NormFit:
         """The excess that is surpassed with chance ``beyond``, if the tail is of the family."""
         return float(self.upper(self.beyond_caps([cap], 1), beyond=beyond)[0])
 
-    def informed(self, cap: float, total: float, deviation: float) -> NormFit:
+    def informed(self, cap: float, total: float, deviation: float) -> ContributionModel:
         """The same with each curve as plausible as a released sum of norms, each cut at ``cap``, makes it too.
 
         Where the lowest bin is mixed, its units may all be at its upper end or add nothing: together they add anything between.
@@ -242,7 +242,7 @@ class NormFit:
 
 
 @lru_cache(maxsize=32)
-def fitted_norms(histogram: NormHistogram) -> NormFit:
+def fitted_norms(histogram: NormHistogram) -> ContributionModel:
     """The bins that are seen, and the curves that may continue them, each as plausible as all bins make it."""
     edges, noisy, deviation, by_bin = np.asarray(histogram.edges), np.asarray(histogram.noisy), histogram.deviation, histogram.variances()
     bins = len(edges)
@@ -285,7 +285,7 @@ def fitted_norms(histogram: NormHistogram) -> NormFit:
     expected[fine:after], variances[fine:after] = drawn_to, share * by_bin[fine:after]
     if end_seen:
         expected[bins], variances[bins] = noisy[-1], by_bin[-1]
-    return NormFit(
+    return ContributionModel(
         edges,
         expected + all_chances @ tails,
         variances,
@@ -297,7 +297,7 @@ def fitted_norms(histogram: NormHistogram) -> NormFit:
     )
 
 
-def _unseen(histogram: NormHistogram) -> NormFit:
+def _unseen(histogram: NormHistogram) -> ContributionModel:
     """Nothing stands out of the noise: humps with their peak in any bin, each with as many units as all bins make plausible."""
     noisy, variance, normal = np.asarray(histogram.noisy), histogram.variances(), NormalDist()
     shapes, beforehand = _humps(histogram.edges, histogram.row, histogram.sparse)
@@ -313,7 +313,7 @@ def _unseen(histogram: NormHistogram) -> NormFit:
     tails = np.hstack((tails, np.zeros((len(tails), 1))))
     all_chances = np.repeat(chances[kept] / chances[kept].sum() / len(HUMP_UNITS), len(HUMP_UNITS))
     bins = len(noisy) + 1
-    return NormFit(
+    return ContributionModel(
         np.asarray(histogram.edges),
         all_chances @ tails,
         np.zeros(bins),

@@ -18,11 +18,11 @@ from lapwing.kernel.certify import Certified
 from lapwing.kernel.laws import Sampler
 from lapwing.kernel.release import Released, release
 from lapwing.ledger.protocol import Ledger, Request, StoredAnswer
-from lapwing.ledger.settling import Settling
+from lapwing.ledger.settling import PendingCommits
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ChargedRelease:
     """A release, as it is stored in the ledger and signed for."""
 
     released: Released
@@ -32,8 +32,8 @@ class Answered:
 
 
 def charged_release(
-    certified: Certified, request: Request, *, ledger: Ledger, snapshot: Snapshot, settling: Settling, sampler: Sampler, hold: Hold
-) -> Answered:
+    certified: Certified, request: Request, *, ledger: Ledger, snapshot: Snapshot, settling: PendingCommits, sampler: Sampler, hold: Hold
+) -> ChargedRelease:
     """Charge for a plan and answer it; or what the ledger stored for the same request before. Pre: the request is for this plan.
 
     Nobody hears what came of it, the ledger included, before ``hold`` comes back.
@@ -57,9 +57,9 @@ def charged_release(
             ledger.forfeit(permit, incident=False)
         raise
     hold()
-    return Answered(released, False, settling.store(ledger, request, permit, payload))
+    return ChargedRelease(released, False, settling.store(ledger, request, permit, payload))
 
 
-def replayed(stored: StoredAnswer) -> Answered:
+def replayed(stored: StoredAnswer) -> ChargedRelease:
     """What was released before, from the bytes that the ledger keeps."""
-    return Answered(decode(stored.payload), True, stored)
+    return ChargedRelease(decode(stored.payload), True, stored)

@@ -12,13 +12,13 @@ import os
 from collections.abc import Callable
 
 from lapwing.curator.cost_estimate import announced, noted
-from lapwing.curator.version_use import UsedVersion
+from lapwing.curator.version_use import VersionLease
 from lapwing.errors import Incident, LedgerError, Refused
 from lapwing.kernel.count_stream import CountStream, StreamPlan
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression, Literal
 from lapwing.ledger.protocol import Ledger, Request, StoredAnswer
-from lapwing.ledger.settling import Settling
+from lapwing.ledger.settling import PendingCommits
 
 
 class ChargedStream:
@@ -28,7 +28,14 @@ class ChargedStream:
     """
 
     def __init__(
-        self, plan: StreamPlan, request: Request, *, ledger: Ledger, version: UsedVersion, settling: Settling, rows: Callable[[str], float]
+        self,
+        plan: StreamPlan,
+        request: Request,
+        *,
+        ledger: Ledger,
+        version: VersionLease,
+        settling: PendingCommits,
+        rows: Callable[[str], float],
     ) -> None:
         self._plan, self._request, self._rows = plan, request, rows
         self._ledger, self._version, self._settling = ledger, version, settling

@@ -16,7 +16,7 @@ from lapwing.statements import scans_of
 
 
 @dataclass(frozen=True, slots=True)
-class PublicWork:
+class CostEstimate:
     """What declarations and bought statistics say of it, not what is there."""
 
     rows: int
@@ -31,8 +31,8 @@ class PublicWork:
     loss: int = 0
     """What is charged for it, in ledger units: known before."""
 
-    def __add__(self, other: PublicWork) -> PublicWork:
-        return PublicWork(
+    def __add__(self, other: CostEstimate) -> CostEstimate:
+        return CostEstimate(
             self.rows + other.rows,
             self.cells + other.cells,
             self.unit_bytes + other.unit_bytes,
@@ -43,7 +43,7 @@ class PublicWork:
 
 Hold = Callable[[], None]
 """Comes back when what was done may be seen: called after rows were read and before the ledger, and so anybody, hears what came of it."""
-BeforeCharge = Callable[[PublicWork], Hold]
+BeforeCharge = Callable[[CostEstimate], Hold]
 """Told what is going to be done, just before it is charged; what it raises is raised, and nothing is charged."""
 OfCharge = Callable[[int], None]
 """Told the number of a charge that was made, or that paid for what was found."""
@@ -84,7 +84,7 @@ def also_told_before_charges(watch: BeforeCharge) -> Iterator[None]:
     """The same, beside whoever is told already: both may refuse, and what was done is seen when both agree."""
     first = _watching.get()
 
-    def both(work: PublicWork) -> Hold:
+    def both(work: CostEstimate) -> Hold:
         own = watch(work)
         other = _at_once if first is None else first(work)
 
@@ -107,7 +107,7 @@ def announced(certified: Certified, rows: Callable[[str], float]) -> Hold:
     return _at_once if watch is None else watch(public_work(certified, rows))
 
 
-def only_free(_: PublicWork) -> Hold:
+def only_free(_: CostEstimate) -> Hold:
     """For asking only for what was answered before."""
     raise CallRefused("not-answered-before", "this was not answered before; asking it would cost something", hint="explain tells what")
 
@@ -116,16 +116,16 @@ def _at_once() -> None:
     pass
 
 
-def public_work(certified: Certified, rows: Callable[[str], float]) -> PublicWork:
+def public_work(certified: Certified, rows: Callable[[str], float]) -> CostEstimate:
     """The work of a plan over tables of so many rows."""
-    price = PublicWork(0, 0, loss=certified.cost.loss)
+    price = CostEstimate(0, 0, loss=certified.cost.loss)
     return sum((_of_query(query, certified.facts, rows) for query in certified.queries), price)
 
 
-def _of_query(certified: CertifiedQuery, facts: Facts, rows: Callable[[str], float]) -> PublicWork:
+def _of_query(certified: CertifiedQuery, facts: Facts, rows: Callable[[str], float]) -> CostEstimate:
     query, shape = certified.query, certified.shape
     source = query.source.source if isinstance(query.source, UnitNorms) else query.source
     read = sum(rows(scan.table) for scan in scans_of(source))
     measured = len(query.vectors) + len(query.quantiles) + (certified.keys is not None)
     groups = 0 if isinstance(query.groups, DiscoveredGroups) else query.groups.cells  # how many are found is not public
-    return PublicWork(round(read * (1 + measured)), groups * measured, unit_bytes(query, shape, facts), unit_work(query, shape))
+    return CostEstimate(round(read * (1 + measured)), groups * measured, unit_bytes(query, shape, facts), unit_work(query, shape))

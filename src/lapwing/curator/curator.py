@@ -20,7 +20,7 @@ from lapwing.answers.display.budget import BudgetView
 from lapwing.catalog import Declaration, Settings, load, parse
 from lapwing.catalog.changes import Change, Verdict, classify, of_versions
 from lapwing.contribution.rows_per_unit import Contributions, fitted, histogram_plan
-from lapwing.curator.charged_release import Answered, charged_release, replayed
+from lapwing.curator.charged_release import ChargedRelease, charged_release, replayed
 from lapwing.curator.charged_stream import ChargedStream
 from lapwing.curator.cost_estimate import announced, noted
 from lapwing.curator.request_locks import QuestionQueue
@@ -52,7 +52,7 @@ from lapwing.ledger.connect import (
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, require_name
 from lapwing.ledger.local.sources import claim, require_unclaimed
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
-from lapwing.ledger.settling import Settling
+from lapwing.ledger.settling import PendingCommits
 from lapwing.planning.noise_choice import pure_facts, pure_share
 from lapwing.receipts import Receipt, sign
 from lapwing.spread import variance
@@ -89,7 +89,7 @@ class Curator:
         self._ledger: Ledger | None = None
         self._prepared: dict[int, Declaration] = {}
         self._versions = OpenedVersions(self.state.directory, latest=self.latest, opened=self._opened, end_sessions=self._end_sessions)
-        self._settling = Settling()
+        self._settling = PendingCommits()
         self.questions, self.planning = QuestionQueue(), QuestionQueue()
         """An interface may let equal questions wait for one another; threads that plan for one person do."""
         self.before_closing: list[Callable[[], None]] = []
@@ -411,7 +411,7 @@ class Curator:
 
     def released_before(
         self, is_wanted: Callable[[str], bool], *, limit: int, analyst: str | None = None
-    ) -> tuple[tuple[Bought, Answered], ...]:
+    ) -> tuple[tuple[Bought, ChargedRelease], ...]:
         """What was released about this version for statements that are wanted, newest first; of the newest ``limit`` answers. Free.
 
         Only what this analyst may see.
@@ -423,7 +423,7 @@ class Curator:
         stored_answers = [(item, self._found(item.digest, who)) for item in bought if is_wanted(item.summary)]
         return tuple((item, replayed(stored)) for item, stored in stored_answers if stored is not None)
 
-    def stored(self, certified: Certified, *, analyst: str) -> Answered | None:
+    def stored(self, certified: Certified, *, analyst: str) -> ChargedRelease | None:
         """What was released for this very plan before, where this analyst may see it. Free."""
         found = None if self.ledger.balance().closed else self._found(certified.digest, analyst)
         return None if found is None else replayed(found)
@@ -433,7 +433,7 @@ class Curator:
         return self.ledger.find(digest, analyst=analyst, request_id=request_name() or request_id)
 
     @one_version()
-    def answer(self, plan: Plan, *, summary: str, analyst: str | None = None, request_id: str | None = None) -> Answered:
+    def answer(self, plan: Plan, *, summary: str, analyst: str | None = None, request_id: str | None = None) -> ChargedRelease:
         """The release of a plan; free if the very same plan was answered before and this analyst may see that answer."""
         certified = self.preview(plan)
         self.snapshot.check(certified)

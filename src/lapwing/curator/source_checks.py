@@ -8,7 +8,7 @@ from pathlib import Path
 from lapwing.catalog import Declaration, EngineKind, PublicDecl, RowUnit, Settings, TableDecl, UnitPath
 from lapwing.catalog.units import ROW
 from lapwing.curator.file_checks import file_problems
-from lapwing.curator.source_schemas import Held, SourceColumn, UnreadableSource, read_columns, source_files
+from lapwing.curator.source_schemas import ColumnContents, SourceColumn, UnreadableSource, read_columns, source_files
 from lapwing.engines.marks import shared_sources
 from lapwing.engines.reading import require_readable
 from lapwing.engines.registry import engine_of, source_fields
@@ -51,10 +51,10 @@ def _engine_problems(declaration: Declaration) -> Iterator[str]:
         yield from (f"{table.name}.{column.name}: {table.source} has no column {column.source_name!r}" for column in missing)
 
 
-def type_problems(table: TableDecl | PublicDecl, held: Mapping[str, Held]) -> Iterator[str]:
+def type_problems(table: TableDecl | PublicDecl, held: Mapping[str, ColumnContents]) -> Iterator[str]:
     """Columns whose declared type the source's own type cannot be read as; of a CSV file, any text can be."""
     for column in table.columns:
-        kind = _KINDS.get(held.get(column.source_name, Held.UNKNOWN))
+        kind = _KINDS.get(held.get(column.source_name, ColumnContents.UNKNOWN))
         try:
             if kind is not None:
                 require_readable(kind, column.domain)
@@ -63,12 +63,12 @@ def type_problems(table: TableDecl | PublicDecl, held: Mapping[str, Held]) -> It
 
 
 _KINDS = {
-    Held.INTEGER: SourceKind.INTEGER,
-    Held.REAL: SourceKind.FRACTIONAL,
-    Held.BOOLEAN: SourceKind.BOOLEAN,
-    Held.TEXT: SourceKind.TEXT,
-    Held.DATE: SourceKind.DATE,
-    Held.TIMESTAMP: SourceKind.TIMESTAMP,
+    ColumnContents.INTEGER: SourceKind.INTEGER,
+    ColumnContents.REAL: SourceKind.FRACTIONAL,
+    ColumnContents.BOOLEAN: SourceKind.BOOLEAN,
+    ColumnContents.TEXT: SourceKind.TEXT,
+    ColumnContents.DATE: SourceKind.DATE,
+    ColumnContents.TIMESTAMP: SourceKind.TIMESTAMP,
 }
 
 
@@ -101,7 +101,7 @@ def source_warnings(declaration: Declaration) -> Iterator[str]:
 
 
 def _stored_as_text(declaration: Declaration, table: TableDecl, column: str) -> bool:
-    return any(held.name == column and held.held is Held.TEXT for held in _held_columns(declaration, table))
+    return any(held.name == column and held.held is ColumnContents.TEXT for held in _held_columns(declaration, table))
 
 
 def _has_column(declaration: Declaration, table: TableDecl, name: str) -> bool:

@@ -25,7 +25,7 @@ HEADER_BYTES_MAX = 1 << 20
 SUFFIXES = (".parquet", ".csv", ".csv.gz")
 
 
-class Held(Enum):
+class ColumnContents(Enum):
     """What a column of a source holds, as far as its schema says."""
 
     INTEGER = "integer"
@@ -45,7 +45,7 @@ class SourceColumn:
     """A column as the source names it."""
 
     name: str
-    held: Held
+    held: ColumnContents
     described: str
     """The source's own name of the type."""
     required: bool = field(default=False, compare=False)
@@ -87,14 +87,14 @@ def database_tables(connection: str) -> DatabaseTables:
     return DatabaseTables(names, [((key.table, key.column), (key.target, key.target_column)) for key in keys])
 
 
-def _held_by(kind: SourceKind) -> Held:
+def _held_by(kind: SourceKind) -> ColumnContents:
     match kind.name:
         case "FRACTIONAL" | "DECIMAL":
-            return Held.REAL
+            return ColumnContents.REAL
         case "UUID":
-            return Held.TEXT
+            return ColumnContents.TEXT
         case name:
-            return Held[name]
+            return ColumnContents[name]
 
 
 class UnreadableSource(Exception):
@@ -145,24 +145,24 @@ def _parquet_columns(path: Path) -> list[SourceColumn]:
     return [SourceColumn(column.name, _held(column.type), str(column.type), not column.nullable) for column in schema]
 
 
-def _held(kind: pa.DataType) -> Held:
+def _held(kind: pa.DataType) -> ColumnContents:
     from pyarrow import types
 
     if types.is_dictionary(kind):
         return _held(kind.value_type)
     if types.is_integer(kind):
-        return Held.INTEGER
+        return ColumnContents.INTEGER
     if types.is_floating(kind) or types.is_decimal(kind):
-        return Held.REAL
+        return ColumnContents.REAL
     if types.is_boolean(kind):
-        return Held.BOOLEAN
+        return ColumnContents.BOOLEAN
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return Held.TEXT
+        return ColumnContents.TEXT
     if types.is_date(kind):
-        return Held.DATE
+        return ColumnContents.DATE
     if types.is_timestamp(kind):
-        return Held.TIMESTAMP
-    return Held.OTHER
+        return ColumnContents.TIMESTAMP
+    return ColumnContents.OTHER
 
 
 def csv_delimiter(path: Path) -> str:
@@ -173,7 +173,7 @@ def csv_delimiter(path: Path) -> str:
 def _csv_columns(path: Path) -> list[SourceColumn]:
     header = _header(path)
     (names,) = csv.reader([header], delimiter=_delimiter(header))
-    return [SourceColumn(name, Held.UNKNOWN, "CSV") for name in names]
+    return [SourceColumn(name, ColumnContents.UNKNOWN, "CSV") for name in names]
 
 
 def _delimiter(header: str) -> str:

@@ -24,10 +24,10 @@ _changed = threading.Condition(threading.RLock())
 _users: Counter[tuple[Path, int]] = Counter()
 _retiring: set[tuple[Path, int]] = set()
 _all: WeakSet[OpenedVersions] = WeakSet()
-_held: ContextVar[dict[OpenedVersions, UsedVersion] | None] = ContextVar("lapwing_held_versions", default=None)
+_held: ContextVar[dict[OpenedVersions, VersionLease] | None] = ContextVar("lapwing_held_versions", default=None)
 
 
-class UsedVersion:
+class VersionLease:
     """A version that somebody reads, until it is given back."""
 
     def __init__(self, versions: OpenedVersions, version: int, snapshot: Snapshot) -> None:
@@ -71,7 +71,7 @@ class OpenedVersions:
             held[self] = self._used()
         return held[self].snapshot
 
-    def kept(self) -> UsedVersion:
+    def kept(self) -> VersionLease:
         """The version that the question of this thread began with, for longer than the question. Pre: there is a question."""
         held = _held.get()
         assert held is not None, "nothing is kept outside questions"
@@ -80,9 +80,9 @@ class OpenedVersions:
         with self._opening, _changed:
             _users[self._place, version] += 1
             self._readers[id(snapshot)] += 1
-        return UsedVersion(self, version, snapshot)
+        return VersionLease(self, version, snapshot)
 
-    def _used(self) -> UsedVersion:
+    def _used(self) -> VersionLease:
         """The newest version, which stays open and is not deleted until it is given back."""
         while True:
             with self._opening:
@@ -99,7 +99,7 @@ class OpenedVersions:
                         raise
                     snapshot = self._newest[1]
                     self._readers[id(snapshot)] += 1
-                    return UsedVersion(self, version, snapshot)
+                    return VersionLease(self, version, snapshot)
             _wait_until_kept(key)
 
     def given_back(self, version: int, snapshot: Snapshot) -> None:
@@ -161,7 +161,7 @@ def one_version() -> Iterator[None]:
     if _held.get() is not None:
         yield
         return
-    held: dict[OpenedVersions, UsedVersion] = {}
+    held: dict[OpenedVersions, VersionLease] = {}
     token = _held.set(held)
     try:
         yield

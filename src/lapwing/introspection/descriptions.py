@@ -31,14 +31,14 @@ VALUES_SHOWN_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Introspected:
+class MetadataTable:
     """A table of public facts, and what is to be said beside it."""
 
     table: pa.Table
     notes: tuple[str, ...] = ()
 
 
-def described_tables(declaration: Declaration) -> Introspected:
+def described_tables(declaration: Declaration) -> MetadataTable:
     """All tables, protected ones first: what each is, and how many rows of one unit count."""
     unit = declaration.dataset.unit
     tables: list[tuple[str, str, str, int, str]] = [
@@ -53,10 +53,10 @@ def described_tables(declaration: Declaration) -> Introspected:
     if any(descriptions):
         shown["description"] = pa.array(descriptions)
     about = (declaration.dataset.description,) if declaration.dataset.description else ()
-    return Introspected(pa.table(shown), (*about, f"what is protected is {declaration.protects}; public tables are no secret"))
+    return MetadataTable(pa.table(shown), (*about, f"what is protected is {declaration.protects}; public tables are no secret"))
 
 
-def described_table(declaration: Declaration, facts: Facts, name: str, *, span: Span | None = None) -> Introspected:
+def described_table(declaration: Declaration, facts: Facts, name: str, *, span: Span | None = None) -> MetadataTable:
     """The columns of a table: type, whether NULL is possible, declared values or bounds, and the owner's words."""
     table = table_called(declaration, name, span=span)
     domains = (facts.table(table.name) if isinstance(table, TableDecl) else facts.public_table(table.name)).columns
@@ -66,7 +66,7 @@ def described_table(declaration: Declaration, facts: Facts, name: str, *, span: 
     if any(descriptions):
         shown["description"] = descriptions
     about = (table.description,) if table.description else ()
-    return Introspected(
+    return MetadataTable(
         pa.table({title: pa.array(cells, pa.string()) for title, cells in shown.items()}), (*about, owned(declaration, table))
     )
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from lapwing.answers.post_processing import query_public, typed_array
 from lapwing.catalog import Declaration, Settings
 from lapwing.errors import Refused
-from lapwing.introspection.descriptions import Introspected, described_table, described_tables
-from lapwing.introspection.session_words import Accepted, DescribeTable, SessionWords, ShowSetting, ShowTables, read_session_words
+from lapwing.introspection.descriptions import MetadataTable, described_table, described_tables
+from lapwing.introspection.session_words import DescribeTable, IgnoredStatement, SessionWords, ShowSetting, ShowTables, read_session_words
 from lapwing.introspection.system_tables import SCHEMA, SERVER_VERSION, SETTINGS, system_tables
 from lapwing.kernel.domains import Domain, KeyDomain, Kind, kind_of
 from lapwing.kernel.facts import Facts
@@ -31,7 +31,7 @@ class PublicKnowledge:
     analyst: str
 
 
-def introspected(text: str, known: PublicKnowledge, *, dialect: str) -> Introspected | None:
+def introspected(text: str, known: PublicKnowledge, *, dialect: str) -> MetadataTable | None:
     """The answer to a statement about the data set itself; None for any other. Reads no row."""
     if len(text.encode("utf-8", "surrogatepass")) > known.settings.statement_bytes_max:
         return None
@@ -50,10 +50,10 @@ def introspected(text: str, known: PublicKnowledge, *, dialect: str) -> Introspe
     statement = public_statement(text, tables, own, settings=known.settings, dialect=dialect, constants=_constants(known))
     if statement is None:
         return None
-    return Introspected(query_public({place: tables[name] for place, name in statement.tables.items()}, statement.sql), (FREE,))
+    return MetadataTable(query_public({place: tables[name] for place, name in statement.tables.items()}, statement.sql), (FREE,))
 
 
-def columns_asked(text: str, known: PublicKnowledge, *, dialect: str) -> Introspected | None:
+def columns_asked(text: str, known: PublicKnowledge, *, dialect: str) -> MetadataTable | None:
     """The columns of a SELECT of rows that asks for no row, with their types; None for any other."""
     from lapwing.sql.introspection import columns_statement
     from lapwing.sql.text.reader import Schemas
@@ -64,7 +64,7 @@ def columns_asked(text: str, known: PublicKnowledge, *, dialect: str) -> Introsp
     if statement is None:
         return None
     tables = {place: _without_rows(own[name]) for place, name in statement.tables.items()}
-    return Introspected(query_public(tables, statement.sql), (NO_ROW,))
+    return MetadataTable(query_public(tables, statement.sql), (NO_ROW,))
 
 
 def own_tables(facts: Facts) -> dict[str, dict[str, Domain]]:
@@ -78,10 +78,10 @@ def _without_rows(columns: dict[str, Domain]) -> pa.Table:
     return pa.table({name: typed_array([], kind) for name, kind in kinds.items()})
 
 
-def _to_words(words: SessionWords, known: PublicKnowledge) -> Introspected:
+def _to_words(words: SessionWords, known: PublicKnowledge) -> MetadataTable:
     match words:
-        case Accepted(word):
-            return Introspected(pa.table({}), (f"{word} is accepted and changes nothing: a session here has no state",))
+        case IgnoredStatement(word):
+            return MetadataTable(pa.table({}), (f"{word} is accepted and changes nothing: a session here has no state",))
         case ShowTables():
             return described_tables(known.declaration)
         case DescribeTable(table, span):
@@ -90,7 +90,7 @@ def _to_words(words: SessionWords, known: PublicKnowledge) -> Introspected:
             if name not in SETTINGS:
                 hint = "SHOW TABLES"
                 raise Refused("statement-unsupported", "there is no such setting to show", hint=hint, span=span)
-            return Introspected(pa.table({name: [SETTINGS[name]]}), (FREE,))
+            return MetadataTable(pa.table({name: [SETTINGS[name]]}), (FREE,))
 
 
 def _constants(known: PublicKnowledge) -> dict[str, str]:

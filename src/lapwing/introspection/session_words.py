@@ -15,7 +15,7 @@ from lapwing.sql.text.refusals import span_of
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class IgnoredStatement:
     """A statement that changes nothing here."""
 
     word: str
@@ -42,7 +42,7 @@ class ShowSetting:
     span: Span
 
 
-SessionWords: TypeAlias = Accepted | ShowTables | DescribeTable | ShowSetting
+SessionWords: TypeAlias = IgnoredStatement | ShowTables | DescribeTable | ShowSetting
 
 CHANGE_NOTHING = frozenset(
     {"SET", "RESET", "BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "DISCARD", "DEALLOCATE", "SAVEPOINT", "RELEASE", "USE"}
@@ -68,7 +68,7 @@ def read_session_words(text: str) -> SessionWords | None:
     place = span_of(text, start, end)
     match words:
         case [word, *_] if word in CHANGE_NOTHING:
-            return Accepted(word)
+            return IgnoredStatement(word)
         case ["SHOW", "PRIVACY", *_]:
             return None
         case ["SHOW", "TABLES"] | ["SHOW", "ALL", "TABLES"] | ["DESCRIBE" | "DESC"]:

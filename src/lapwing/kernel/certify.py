@@ -72,7 +72,7 @@ class CertifiedVector:
 
 
 @dataclass(frozen=True, slots=True)
-class CertifiedKeys:
+class PartitionSelection:
     """The key threshold of a query with discovered groups."""
 
     threshold: int
@@ -96,7 +96,7 @@ class CertifiedQuery:
     shape: Shape
     groups_per_unit: int
     vectors: tuple[CertifiedVector, ...]
-    keys: CertifiedKeys | None
+    keys: PartitionSelection | None
     quantiles: tuple[CertifiedQuantiles, ...] = ()
 
 
@@ -208,7 +208,7 @@ def groups_per_unit(query: Query, shape: Shape, cells: int | None) -> int:
     return min(most, query.bounding.groups) if isinstance(query.bounding, Grouped) else most
 
 
-def _certify_keys(query: Query, shape: Shape, facts: Facts, per_unit: int) -> CertifiedKeys | None:
+def _certify_keys(query: Query, shape: Shape, facts: Facts, per_unit: int) -> PartitionSelection | None:
     groups = query.groups
     if not isinstance(groups, DiscoveredGroups):
         return None
@@ -225,10 +225,12 @@ def _certify_keys(query: Query, shape: Shape, facts: Facts, per_unit: int) -> Ce
         raise Refused("clipped-known-groups", "with clipping, groups are known, or discovered by weights that units spread over them")
     bound = bounds_table.units_counted(facts.neighbours, groups=per_unit)
     threshold = least_threshold(groups.law, groups_per_unit=per_unit, delta=groups.delta)
-    return CertifiedKeys(threshold, per_unit, bound, _loss(groups.law, facts, bound))
+    return PartitionSelection(threshold, per_unit, bound, _loss(groups.law, facts, bound))
 
 
-def _certify_spread_keys(groups: DiscoveredGroups, bits: int, query: Query, shape: Shape, facts: Facts, per_unit: int) -> CertifiedKeys:
+def _certify_spread_keys(
+    groups: DiscoveredGroups, bits: int, query: Query, shape: Shape, facts: Facts, per_unit: int
+) -> PartitionSelection:
     """Units spread their weight over all of their groups: docs/proofs/key-weights.md."""
     if not 0 <= bits <= SPREAD_BITS_MAX or shape.rows_max << bits >= INTEGER_LIMIT:
         raise Refused("range-too-wide", "the weights by which groups are discovered could exceed 62 bits")
@@ -236,7 +238,7 @@ def _certify_spread_keys(groups: DiscoveredGroups, bits: int, query: Query, shap
         raise Refused("measure-unsupported", "distinct values are counted where units count once in each group that is discovered")
     bound = bounds_table.units_spread(facts.neighbours, groups=per_unit, bits=bits)
     threshold = least_spread_threshold(groups.law, bits=bits, groups_per_unit=per_unit, delta=groups.delta)
-    return CertifiedKeys(threshold, per_unit, bound, _loss(groups.law, facts, bound), 2**bits)
+    return PartitionSelection(threshold, per_unit, bound, _loss(groups.law, facts, bound), 2**bits)
 
 
 def _loss(law: Law, facts: Facts, bound: Sensitivity) -> Fraction:

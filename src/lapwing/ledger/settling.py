@@ -36,7 +36,7 @@ class _Pending:
     payload: bytes
 
 
-class Settling:
+class PendingCommits:
     """What one process still has to tell one ledger. Safe to share between threads."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from lapwing.catalog.units import ROW
-from lapwing.curator.source_schemas import Held, SourceColumn
+from lapwing.curator.source_schemas import ColumnContents, SourceColumn
 
 _NAME_MAX = 63
 _INTRODUCTION = """\
@@ -29,7 +29,7 @@ _INTRODUCTION = """\
 
 
 @dataclass(frozen=True, slots=True)
-class WishedTable:
+class RequestedTable:
     """A table to declare: its name as wished for, its source as written in the catalogue, its columns."""
 
     name: str
@@ -49,7 +49,7 @@ class DraftTable:
     folders: tuple[str, ...]
 
 
-def named_tables(wished: Sequence[WishedTable]) -> list[DraftTable]:
+def named_tables(wished: Sequence[RequestedTable]) -> list[DraftTable]:
     """Tables with names that a catalogue accepts, all different."""
     used: set[str] = set()
     return [DraftTable(unused_name(safe_name(item.name), used), item.source, tuple(item.columns), item.folders) for item in wished]
@@ -166,7 +166,7 @@ def _columns(columns: Sequence[SourceColumn]) -> Iterator[str]:
     used: set[str] = set()
     seen: set[str] = set()
     for column in columns:
-        if column.held is Held.OTHER:
+        if column.held is ColumnContents.OTHER:
             yield f"# {_text(column.name)}: left out, a column of type {_shortened(column.described)} cannot be declared"
         elif not column.name or column.name.lower() in seen:
             yield f"# {_text(column.name)}: left out, another column has this name but for upper and lower case"
@@ -182,38 +182,38 @@ def _column(column: SourceColumn, name: str) -> str:
     identifier = _is_identifier(name)
     keys, remark = _declared(column.held, identifier=identifier)
     # A real number may be none (NaN) in a column without NULL, and its row would be left out. Nobody groups by an identifier.
-    null = ", null = false" if column.required and column.held is not Held.REAL else ""
-    if not (null or identifier or column.held is Held.REAL):
+    null = ", null = false" if column.required and column.held is not ColumnContents.REAL else ""
+    if not (null or identifier or column.held is ColumnContents.REAL):
         remark = f"{remark}; {_IF_NEVER_NULL}" if remark else _IF_NEVER_NULL
     renamed = "" if name == column.name else f", from = {_text(column.name)}"
     line = f"{name} = {{ {keys}{null}{renamed} }}"
     return f"{line}  # {remark}" if remark else line
 
 
-def _declared(held: Held, *, identifier: bool) -> tuple[str, str]:
+def _declared(held: ColumnContents, *, identifier: bool) -> tuple[str, str]:
     """The keys that the schema settles, and a remark, which starts with TODO when something is left to do."""
     match held:
-        case Held.INTEGER if identifier:
+        case ColumnContents.INTEGER if identifier:
             return 'type = "key"', 'an identifier; to group by it: type = "integer" with min and max'
-        case Held.TEXT if identifier:
+        case ColumnContents.TEXT if identifier:
             return 'type = "key", of = "text"', 'an identifier; to group by it: type = "text"'
-        case Held.INTEGER:
+        case ColumnContents.INTEGER:
             return 'type = "integer"', 'TODO min and max; or type = "key" for an identifier'
-        case Held.REAL:
+        case ColumnContents.REAL:
             return 'type = "real"', "TODO min and max; steps = 100 keeps hundredths"
-        case Held.BOOLEAN:
+        case ColumnContents.BOOLEAN:
             return 'type = "boolean"', ""
-        case Held.TEXT:
+        case ColumnContents.TEXT:
             return 'type = "text"', 'TODO values = ["a", "b"] if the list is public; without it rare values stay hidden'
-        case Held.DATE:
+        case ColumnContents.DATE:
             return 'type = "date"', "TODO min and max, such as 2020-01-01"
-        case Held.TIMESTAMP:
+        case ColumnContents.TIMESTAMP:
             return 'type = "timestamp"', "TODO min and max, such as 2020-01-01T00:00:00"
-        case Held.UNKNOWN if identifier:
+        case ColumnContents.UNKNOWN if identifier:
             return 'type = "key", of = "text"', 'TODO of = "integer" if it holds whole numbers'
-        case Held.UNKNOWN:
+        case ColumnContents.UNKNOWN:
             return 'type = "text"', "TODO the type, which a CSV file does not say: boolean, integer, real, text, date, timestamp, key"
-        case Held.OTHER:
+        case ColumnContents.OTHER:
             raise ValueError("a column that cannot be declared")
         case _:
             assert_never(held)

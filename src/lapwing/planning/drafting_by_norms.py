@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from lapwing.contribution.bounding import unit_noise_of
-from lapwing.contribution.model import NormFit
+from lapwing.contribution.model import ContributionModel
 from lapwing.contribution.relations import limited
 from lapwing.errors import Refused
 from lapwing.kernel.certify import derived_queries
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Cap, Clipped, DiscoveredGroups, Follow, KnownGroups, Plan, Query, Ranked, UnitNorms, Vector
-from lapwing.planning.drafts import CLIP_BITS, Draft, Drafted, Knowledge
+from lapwing.planning.drafts import CLIP_BITS, Draft, DraftedPart, PlanningFacts
 from lapwing.planning.key_selection import with_spread_weights
 from lapwing.planning.planned import Part, Price
 from lapwing.planning.ratio_estimator import GroupsAndTotals, shares_with_totals, with_low_caps
-from lapwing.planning.vector_bounds import Bounded, bounded
+from lapwing.planning.vector_bounds import BoundedQuery, bounded
 from lapwing.planning.vector_noise import placeholder, with_noise
 
 
@@ -25,7 +25,7 @@ from lapwing.planning.vector_noise import placeholder, with_noise
 class NormBounds:
     """Bounds of those queries of a statement whose norms were bought, by the query's number."""
 
-    by_query: Mapping[int, Bounded] = field(default_factory=dict)
+    by_query: Mapping[int, BoundedQuery] = field(default_factory=dict)
     shares: Mapping[tuple[int, str], Fraction] = field(default_factory=dict)
     """What a vector gets, by number of its query and its name, where the loss is shared by need."""
     errors: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
@@ -34,10 +34,10 @@ class NormBounds:
 
 def norm_bounds(
     drafts: Sequence[Draft],
-    known: Knowledge,
+    known: PlanningFacts,
     price: Price,
     share: Fraction,
-    norms: Mapping[UnitNorms, NormFit],
+    norms: Mapping[UnitNorms, ContributionModel],
     pairs: Mapping[int, GroupsAndTotals],
 ) -> NormBounds:
     """Caps of the queries whose norms were bought, and what each vector gets: by need, where all of the statement are such.
@@ -48,7 +48,7 @@ def norm_bounds(
         return NormBounds()
     facts = known.facts
     shares: dict[tuple[int, str], Fraction] = {}
-    by_query: dict[int, Bounded] = {}
+    by_query: dict[int, BoundedQuery] = {}
     errors: dict[int, Mapping[str, float]] = {}
     totals = {pair.totals for pair in pairs.values()}
     for _ in range(2):
@@ -84,8 +84,15 @@ class _NoiseOf:
 
 
 def drafted_by_norms(
-    draft: Draft, bounds: Bounded, known: Knowledge, share: Fraction, given: Mapping[str, Fraction], delta: Fraction, *, number: int
-) -> Drafted:
+    draft: Draft,
+    bounds: BoundedQuery,
+    known: PlanningFacts,
+    share: Fraction,
+    given: Mapping[str, Fraction],
+    delta: Fraction,
+    *,
+    number: int,
+) -> DraftedPart:
     """The query with these caps: each vector uses what it is given, or else ``share``, and keys are discovered with ``delta``."""
     situation = draft.situation(known, share)
     query = _draft(draft, bounds, delta, known)
@@ -105,7 +112,7 @@ def drafted_by_norms(
         too_many=draft.too_many,
         nothing_to_sum=draft.nothing_to_sum,
     )
-    return Drafted(part, with_noise(query, known.facts, share, given))
+    return DraftedPart(part, with_noise(query, known.facts, share, given))
 
 
 def _fits(query: Query, facts: Facts) -> bool:
@@ -119,7 +126,7 @@ def _fits(query: Query, facts: Facts) -> bool:
     return True
 
 
-def _draft(draft: Draft, bounds: Bounded, delta: Fraction, known: Knowledge) -> Query:
+def _draft(draft: Draft, bounds: BoundedQuery, delta: Fraction, known: PlanningFacts) -> Query:
     """The query with caps from bought norms and a placeholder for the noise."""
     source, bounding, facts = draft.query.source, Ranked() if bounds.whole_rows else Clipped(CLIP_BITS), known.facts
     if bounds.whole_rows:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import assert_never
 
-from lapwing.contribution.bounding import BoundingKind, Choice, Situation, best_ranked, choose, groups_for, lost_share
+from lapwing.contribution.bounding import BoundingInputs, BoundingKind, Choice, best_ranked, choose, groups_for, lost_share
 from lapwing.contribution.relations import limited
 from lapwing.errors import Refused
 from lapwing.kernel.ir import (
@@ -26,31 +26,31 @@ from lapwing.kernel.ir import (
     Vector,
 )
 from lapwing.kernel.stability import Shape
-from lapwing.planning.drafts import CLIP_BITS, Draft, Drafted, Knowledge
+from lapwing.planning.drafts import CLIP_BITS, Draft, DraftedPart, PlanningFacts
 from lapwing.planning.key_selection import with_spread_weights
-from lapwing.planning.measures import Averaged, Measured
+from lapwing.planning.measures import AverageMeasure, Measured
 from lapwing.planning.planned import Part
 from lapwing.planning.vector_bounds import wanted_norms
 from lapwing.planning.vector_noise import placeholder, with_noise
 
 
-def drafted_by_rows(draft: Draft, known: Knowledge, share: Fraction, delta: Fraction, *, number: int) -> Drafted:
+def drafted_by_rows(draft: Draft, known: PlanningFacts, share: Fraction, delta: Fraction, *, number: int) -> DraftedPart:
     """The query with a bound on rows: every vector uses ``share``, and keys are discovered with ``delta``."""
     situation = draft.situation(known, share)
     choice = choose(situation)
     if draft.vectors == 0:
-        return Drafted(Part(draft.query, None, draft.groups, draft.needed.recipes, choice, situation.kept), None)
+        return DraftedPart(Part(draft.query, None, draft.groups, draft.needed.recipes, choice, situation.kept), None)
     draft, ends = draft.narrowed(known, situation)
     wanted = wanted_norms(draft.asked(known), unit_noise=situation.unit_noise)
     choice, query = _fitting(draft, situation, choice, share, delta, known)
     lost, rows = max(draft.lost, lost_share(situation, choice)), draft.rows(known, situation)
     part = Part(draft.query, number, draft.groups, draft.needed.recipes, choice, situation.kept, lost, rows, ends)
     part = replace(part, too_many=draft.too_many, nothing_to_sum=draft.nothing_to_sum)
-    return Drafted(part, query, wanted)
+    return DraftedPart(part, query, wanted)
 
 
 def _fitting(
-    draft: Draft, situation: Situation, choice: Choice, share: Fraction, delta: Fraction, known: Knowledge
+    draft: Draft, situation: BoundingInputs, choice: Choice, share: Fraction, delta: Fraction, known: PlanningFacts
 ) -> tuple[Choice, Query]:
     """The query with this choice of bounds or, where its finer grid would not fit the integers, with a limit on rows."""
     candidate = choice
@@ -63,7 +63,7 @@ def _fitting(
             candidate = best_ranked(situation)
 
 
-def _draft(draft: Draft, choice: Choice, delta: Fraction, known: Knowledge) -> Query:
+def _draft(draft: Draft, choice: Choice, delta: Fraction, known: PlanningFacts) -> Query:
     """The query with its bounds and a placeholder for the noise."""
     needed, cells, facts = draft.needed, None if draft.groups is None else len(draft.groups), known.facts
     source, bounding = draft.query.source, _bounding(choice, draft.shape, needed, cells=cells)
@@ -102,7 +102,7 @@ def _bound(measure: Measure, bounding: Bounding, choice: Choice, needed: Measure
         case Clipped():
             if isinstance(measure, UnitCount):
                 return None
-            leader = next((r.count for r in needed.recipes if isinstance(r, Averaged) and r.total == name), None)
+            leader = next((r.count for r in needed.recipes if isinstance(r, AverageMeasure) and r.total == name), None)
             if leader is not None:
                 return Follow(leader)
             return Cap(max(1, int(choice.limit * 2**CLIP_BITS * _row_size(measure))))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from lapwing.contribution.bounding import Situation
+from lapwing.contribution.bounding import BoundingInputs
 from lapwing.contribution.deduplication import fitting, lost_by_lowering, without_repeats
 from lapwing.contribution.relations import contributions_of, fans_out, keeps_rows, kept_of, tables_of
 from lapwing.contribution.rows_per_unit import Contributions
@@ -19,7 +19,7 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Filter, Query, UnitNorms
 from lapwing.kernel.stability import Shape, domain_of, shape_of
 from lapwing.planning.group_enumeration.groups import GroupFinder
-from lapwing.planning.group_enumeration.listing import TooMany
+from lapwing.planning.group_enumeration.listing import TooManyGroups
 from lapwing.planning.loss_weights import weight_of
 from lapwing.planning.measures import Counted, Measured, measured
 from lapwing.planning.per_unit_values import narrowed
@@ -35,7 +35,7 @@ CLIP_BITS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Knowledge:
+class PlanningFacts:
     """What is publicly known when a statement is planned."""
 
     facts: Facts
@@ -55,13 +55,13 @@ class Draft:
     groups: tuple[tuple[Value, ...], ...] | None
     lost: float
     """Predicted share of the rows that are left out so that no step has too many rows of one unit."""
-    too_many: TooMany | None = None
+    too_many: TooManyGroups | None = None
     """Why its groups are discovered although all of them are declared; None where that is not so."""
     nothing_to_sum: Mapping[int, frozenset[tuple[Value, ...]]] = field(default_factory=dict)
     """By number of a SUM: the groups in which no row can have a value, by what is declared."""
 
     @staticmethod
-    def of(query: PrivateQuery, known: Knowledge, finder: GroupFinder, *, queries: int) -> Draft:
+    def of(query: PrivateQuery, known: PlanningFacts, finder: GroupFinder, *, queries: int) -> Draft:
         """One of ``queries`` private queries of a statement."""
         facts, limits = known.facts, known.limits
         whole = without_repeats(query, facts)
@@ -83,7 +83,7 @@ class Draft:
             needed = replace(needed, measures={}, quantiles={})
         return Draft(query, shape, needed, groups, lost, too_many, _nothing_to_sum(query, groups, shape, known, finder))
 
-    def asked(self, known: Knowledge) -> Asked:
+    def asked(self, known: PlanningFacts) -> Asked:
         """What bounds by norms are chosen for."""
         facts, contributions = known.facts, known.contributions
         cells = None if self.groups is None else len(self.groups)
@@ -99,7 +99,7 @@ class Draft:
         """How many vectors and sets of quantiles share the loss; discovering groups counts as ``KEY_SHARES`` of them."""
         return len(self.needed.measures) + len(self.needed.quantiles) + (KEY_SHARES if self.groups is None else 0)
 
-    def narrowed(self, known: Knowledge, situation: Situation) -> tuple[Draft, dict[int, Fraction]]:
+    def narrowed(self, known: PlanningFacts, situation: BoundingInputs) -> tuple[Draft, dict[int, Fraction]]:
         """With narrower ends for what is added up over per-unit rows, and those ends."""
         cells = situation.groups_guess if situation.cells is None else max(situation.cells, 1)
         source, noise = self.query.source, situation.unit_noise
@@ -108,17 +108,17 @@ class Draft:
         )
         return replace(self, needed=needed), ends
 
-    def rows(self, known: Knowledge, situation: Situation) -> float | None:
+    def rows(self, known: PlanningFacts, situation: BoundingInputs) -> float | None:
         """Rows that are predicted, as far as bought statistics say."""
         if any(table not in known.contributions for table in tables_of(self.query.source)):
             return None
         bought = situation.contributions
         return situation.kept * (bought.units() if self.shape.rows_per_unit == 1 else bought.rows())
 
-    def situation(self, known: Knowledge, share: Fraction) -> Situation:
+    def situation(self, known: PlanningFacts, share: Fraction) -> BoundingInputs:
         """What the choice of bounds depends on, where each vector gets this share of the loss."""
         query, needed, facts = self.query, self.needed, known.facts
-        return Situation(
+        return BoundingInputs(
             contributions=contributions_of(query.source, facts, known.contributions, known.units),
             rows_per_unit_max=self.shape.rows_per_unit,
             kept=kept_of(query.source, facts),
@@ -140,7 +140,7 @@ class Draft:
 
 
 def _nothing_to_sum(
-    query: PrivateQuery, groups: tuple[tuple[Value, ...], ...] | None, shape: Shape, known: Knowledge, finder: GroupFinder
+    query: PrivateQuery, groups: tuple[tuple[Value, ...], ...] | None, shape: Shape, known: PlanningFacts, finder: GroupFinder
 ) -> dict[int, frozenset[tuple[Value, ...]]]:
     """By number of a SUM: the groups that have no row with a value, because none can, by what is declared. SQL's sum of those is NULL."""
     found: dict[int, frozenset[tuple[Value, ...]]] = {}
@@ -156,7 +156,7 @@ def _nothing_to_sum(
     return found
 
 
-def _require_discoverable(too_many: TooMany | None, facts: Facts) -> None:
+def _require_discoverable(too_many: TooManyGroups | None, facts: Facts) -> None:
     """Refuse groups that are not known beforehand and are not to be discovered: a declared list that is too long, or without a delta."""
     if too_many is not None and too_many.is_list:
         message = f"{too_many}: groups that are declared are listed, never discovered"
@@ -176,7 +176,7 @@ def _require_discoverable(too_many: TooMany | None, facts: Facts) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted:
+class DraftedPart:
     """A part with the query that measures it, in which every vector has its noise; None where nothing is measured."""
 
     part: Part

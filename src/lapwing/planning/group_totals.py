@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from lapwing.planning.drafts import Draft, Knowledge
+from lapwing.planning.drafts import Draft, PlanningFacts
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.planned import Part
 from lapwing.planning.ratio_estimator import GroupsAndTotals, Scaling, nothing_to_scale, paired, require_scalable, total_query
 
 
-def totals_of(drafts: Sequence[Draft], known: Knowledge, finder: GroupFinder) -> tuple[list[Draft], dict[int, GroupsAndTotals]]:
+def totals_of(drafts: Sequence[Draft], known: PlanningFacts, finder: GroupFinder) -> tuple[list[Draft], dict[int, GroupsAndTotals]]:
     """Drafts of the totals that groups are scaled to, to stand behind the others; and by number of each query of groups its pair."""
     totals: list[Draft] = []
     pairs: dict[int, GroupsAndTotals] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from lapwing.kernel.ir import GridSum
-from lapwing.planning.measures import Averaged, Measured
+from lapwing.planning.measures import AverageMeasure, Measured
 from lapwing.planning.variances import Moments
 
 COUNT_NOISE = 1.0
@@ -24,7 +24,7 @@ RATIO_LOSS = 0.2
 
 def weight_of(needed: Measured, *, of_noise: bool) -> float:
     """Root mean square over vectors of how much lost rows, or noise, matter to them."""
-    averaged = {name for recipe in needed.recipes if isinstance(recipe, Averaged) for name in (recipe.total, recipe.count)}
+    averaged = {name for recipe in needed.recipes if isinstance(recipe, AverageMeasure) for name in (recipe.total, recipe.count)}
     averaged |= {name for recipe in needed.recipes if isinstance(recipe, Moments) for name in recipe.vectors}
     squares = []
     for name, measure in needed.measures.items():

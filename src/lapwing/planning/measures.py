@@ -13,7 +13,7 @@ from lapwing.kernel.expressions import Expression, not_null
 from lapwing.kernel.ir import DistinctCount, Measure, RowCount, UnitCount
 from lapwing.kernel.stability import Shape, domain_of
 from lapwing.planning.grids import centred, count_of, filtered, grid_of, present
-from lapwing.planning.quantiles import Chosen, Wanted, wanted_quantiles
+from lapwing.planning.quantiles import QuantileMeasure, QuantileRequest, wanted_quantiles
 from lapwing.planning.variances import Moments, moments_of
 from lapwing.statements import Aggregate, AggregateKind
 
@@ -28,7 +28,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Summed:
+class SumMeasure:
     """The aggregate is one sum vector."""
 
     vector: str
@@ -37,7 +37,7 @@ class Summed:
 
 
 @dataclass(frozen=True, slots=True)
-class Averaged:
+class AverageMeasure:
     """The aggregate is centred sum / count + offset."""
 
     total: str
@@ -48,12 +48,12 @@ class Averaged:
     upper: Fraction
 
 
-Recipe: TypeAlias = Counted | Summed | Averaged | Moments | Chosen
+Recipe: TypeAlias = Counted | SumMeasure | AverageMeasure | Moments | QuantileMeasure
 
 
 def is_whole(recipe: Recipe) -> bool:
     """Whether the aggregate is a whole number."""
-    return isinstance(recipe, Counted) or (isinstance(recipe, Summed) and recipe.whole)
+    return isinstance(recipe, Counted) or (isinstance(recipe, SumMeasure) and recipe.whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Measured:
 
     measures: Mapping[str, Measure]
     recipes: tuple[Recipe, ...]
-    quantiles: Mapping[str, Wanted] = field(default_factory=dict)
+    quantiles: Mapping[str, QuantileRequest] = field(default_factory=dict)
 
     @property
     def units_only(self) -> bool:
@@ -77,7 +77,7 @@ class Measured:
     @property
     def has_average(self) -> bool:
         """Whether some count and sum must be bounded alike."""
-        return any(isinstance(recipe, Averaged) for recipe in self.recipes)
+        return any(isinstance(recipe, AverageMeasure) for recipe in self.recipes)
 
     @property
     def has_moments(self) -> bool:
@@ -118,11 +118,11 @@ def measured(aggregates: tuple[Aggregate, ...], shape: Shape) -> Measured:
                 recipes.append(Counted(vector(DistinctCount(counted)), number_of_values(domain_of(counted, shape.columns))))
             case AggregateKind.SUM:
                 grid = grid_of(_filtered(aggregate, shape), shape)
-                recipes.append(Summed(vector(grid), isinstance(domain_of(grid.value, shape.columns), IntegerDomain)))
+                recipes.append(SumMeasure(vector(grid), isinstance(domain_of(grid.value, shape.columns), IntegerDomain)))
             case AggregateKind.AVG:
                 grid = centred(grid_of(_filtered(aggregate, shape), shape))
                 count = vector(count_of(grid.value, shape))
-                recipes.append(Averaged(vector(grid), count, grid.offset, grid.steps, grid.lower, grid.upper))
+                recipes.append(AverageMeasure(vector(grid), count, grid.offset, grid.steps, grid.lower, grid.upper))
             case (
                 AggregateKind.VAR_SAMP
                 | AggregateKind.VAR_POP

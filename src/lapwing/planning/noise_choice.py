@@ -18,19 +18,19 @@ from lapwing.errors import Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Budget, Cost, admits
 from lapwing.kernel.certify import certify
 from lapwing.kernel.facts import Facts
-from lapwing.planning.planned import Planned, Price
+from lapwing.planning.planned import PlannedStatement, Price
 from lapwing.spread import variance
 
 CLOSING_MAX = Fraction(1, 20)
 """Gaussian noise is not chosen where closing the pure side would lose more of the account than this."""
 
-PlanWith = Callable[[Facts, Price], Planned]
+PlanWith = Callable[[Facts, Price], PlannedStatement]
 """Plans a statement over these facts at this price."""
 
 
 def with_better_noise(
     plan: PlanWith, facts: Facts, price: Price, *, scale: Budget, budget: Budget, spent: Cost, was_bought: Callable[[str], bool]
-) -> Planned:
+) -> PlannedStatement:
     """The plan with the better noise for this price, where there is a choice; the other where only that one can still be paid.
 
     ``budget`` is what may be spent; what a share of the account is follows from ``scale``, which no raise changes.
@@ -73,7 +73,7 @@ def pure_facts(facts: Facts) -> Facts:
     return replace(facts, account=Account.PURE, order=None)
 
 
-def _laplace(plan: PlanWith, facts: Facts, epsilon: Fraction) -> Planned | None:
+def _laplace(plan: PlanWith, facts: Facts, epsilon: Fraction) -> PlannedStatement | None:
     """The plan with Laplace noise, certified in the account's own terms; None where there is none."""
     try:
         planned = plan(pure_facts(facts), Price(epsilon, Fraction(0)))
@@ -94,13 +94,13 @@ def _within_pure(budget: Budget, spent: Cost, cost: Cost) -> bool:
     return pure is not None and budget.pure_total is not None and pure <= budget.pure_total
 
 
-def relative_error(first: Planned, second: Planned) -> float:
+def relative_error(first: PlannedStatement, second: PlannedStatement) -> float:
     """How many times larger the predicted errors of the first plan are, by their geometric means: the two may measure different vectors."""
     ours, theirs = ([math.log(error) for error in _errors(planned)] for planned in (first, second))
     return math.exp(sum(ours) / len(ours) - sum(theirs) / len(theirs))
 
 
-def _errors(planned: Planned) -> list[float]:
+def _errors(planned: PlannedStatement) -> list[float]:
     """Noise of each vector and set of quantiles, and what the bound is predicted to leave out beside it."""
     errors: list[float] = []
     for part in planned.parts_and_totals:

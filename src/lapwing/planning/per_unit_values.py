@@ -37,7 +37,7 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.stability import domain_of, shape_of
 from lapwing.planning.grids import centred
-from lapwing.planning.measures import Averaged, Measured, Recipe, Summed
+from lapwing.planning.measures import AverageMeasure, Measured, Recipe, SumMeasure
 
 TYPICAL_SHARE = Fraction(1, 10)
 """A typical value is taken as this share of its bound, as for sums over rows."""
@@ -75,7 +75,7 @@ def narrowed(
         if name is None or not isinstance(grid, GridSum) or sum(name == _vector(other) for other in recipes) > 1:
             continue
         of_sums = bool(columns_of(grid.value) & summed)
-        weight = float((ROOM if of_sums else 1) * (CENTRED_SHARE if isinstance(recipe, Averaged) else 1))
+        weight = float((ROOM if of_sums else 1) * (CENTRED_SHARE if isinstance(recipe, AverageMeasure) else 1))
         if noise * weight * cap < NEGLIGIBLE:
             continue
         limit = _limit(known, kept=kept, cap=cap, weight=weight, noise=noise, cells=cells)
@@ -114,7 +114,7 @@ def _ends(grid: GridSum, source: Relation, facts: Facts, limit: int, share: Frac
 
 def _with_ends(grid: GridSum, recipe: Recipe, lower: Fraction, upper: Fraction) -> tuple[Measure, Recipe]:
     narrower = replace(grid, lower=lower, upper=upper, offset=0)
-    if not isinstance(recipe, Averaged):
+    if not isinstance(recipe, AverageMeasure):
         return narrower, recipe
     narrower = centred(narrower)
     return narrower, replace(recipe, offset=narrower.offset, lower=lower, upper=upper)
@@ -122,7 +122,7 @@ def _with_ends(grid: GridSum, recipe: Recipe, lower: Fraction, upper: Fraction) 
 
 def _vector(recipe: Recipe) -> str | None:
     """The sum a recipe clamps, if it is a plain sum or an average."""
-    return recipe.vector if isinstance(recipe, Summed) else recipe.total if isinstance(recipe, Averaged) else None
+    return recipe.vector if isinstance(recipe, SumMeasure) else recipe.total if isinstance(recipe, AverageMeasure) else None
 
 
 def _per_units(relation: Relation) -> Iterator[PerUnit]:

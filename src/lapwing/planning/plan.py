@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lapwing.contribution.model import NormFit
+from lapwing.contribution.model import ContributionModel
 from lapwing.contribution.rows_per_unit import Contributions
 from lapwing.errors import Refused
 from lapwing.kernel.certify import certify
@@ -13,10 +13,10 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan, UnitNorms
 from lapwing.planning.drafting_by_norms import drafted_by_norms, norm_bounds
 from lapwing.planning.drafting_by_rows import drafted_by_rows
-from lapwing.planning.drafts import Draft, Drafted, Knowledge
+from lapwing.planning.drafts import Draft, DraftedPart, PlanningFacts
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.group_totals import scaled_parts, totals_of
-from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.planning.ratio_estimator import GroupsAndTotals
 from lapwing.planning.separate_totals import TotalDraft, is_better, most_queries, share_of_totals, total_drafts
 from lapwing.planning.vector_noise import KEY_SHARES
@@ -27,7 +27,7 @@ from lapwing.statements import PrivateQuery
 class DraftedStatement:
     """The queries of a statement, drafted: to be planned at any price, with any norms."""
 
-    known: Knowledge
+    known: PlanningFacts
     drafts: list[Draft]
     beside: list[Draft]
     """Totals that groups are scaled to, measured as further queries."""
@@ -36,7 +36,7 @@ class DraftedStatement:
     scaled_groups: bool
 
     @staticmethod
-    def of(queries: Sequence[PrivateQuery], known: Knowledge, finder: GroupFinder, *, scaled_groups: bool = False) -> DraftedStatement:
+    def of(queries: Sequence[PrivateQuery], known: PlanningFacts, finder: GroupFinder, *, scaled_groups: bool = False) -> DraftedStatement:
         """The drafts of these queries, or ``Refused``. With ``scaled_groups``, counts and sums of groups are scaled to totals."""
         most = len(queries) * 2 if scaled_groups else sum(map(most_queries, queries))
         drafts = [Draft.of(query, known, finder, queries=most) for query in queries]
@@ -44,7 +44,7 @@ class DraftedStatement:
         apart = [] if scaled_groups else [total for number, draft in enumerate(drafts) for total in total_drafts(number, draft)]
         return DraftedStatement(known, drafts, beside, pairs, apart, scaled_groups)
 
-    def plan(self, price: Price, norms: Mapping[UnitNorms, NormFit]) -> Planned:
+    def plan(self, price: Price, norms: Mapping[UnitNorms, ContributionModel]) -> PlannedStatement:
         """The plan with the least predicted error for the price; its certified cost is at most the price.
 
         Bounds come from ``norms`` that were bought for this statement; what is still wanted of them is said. Without them, every vector
@@ -62,7 +62,9 @@ class DraftedStatement:
             return replace(with_totals, wanted=tuple(wanted))
         queries_measured = tuple(item.query for item in planned if item.query is not None)
         certified = certify(Plan(queries_measured), known.facts) if queries_measured else None
-        return Planned(certified, tuple(item.part for item in planned[: len(drafts)]), known.facts, tuple(wanted), self.scaled_groups)
+        return PlannedStatement(
+            certified, tuple(item.part for item in planned[: len(drafts)]), known.facts, tuple(wanted), self.scaled_groups
+        )
 
 
 def plan_statement(
@@ -74,17 +76,17 @@ def plan_statement(
     units: int | None,
     limits: GroupLimits,
     finder: GroupFinder,
-    norms: Mapping[UnitNorms, NormFit] | None = None,
+    norms: Mapping[UnitNorms, ContributionModel] | None = None,
     scaled_groups: bool = False,
-) -> Planned:
+) -> PlannedStatement:
     """Drafted and planned once."""
-    known = Knowledge(facts, contributions, units, limits)
+    known = PlanningFacts(facts, contributions, units, limits)
     return DraftedStatement.of(queries, known, finder, scaled_groups=scaled_groups).plan(price, norms or {})
 
 
 def _with_totals(
-    drafts: list[Draft], totals: list[TotalDraft], known: Knowledge, price: Price, norms: Mapping[UnitNorms, NormFit]
-) -> Planned | None:
+    drafts: list[Draft], totals: list[TotalDraft], known: PlanningFacts, price: Price, norms: Mapping[UnitNorms, ContributionModel]
+) -> PlannedStatement | None:
     """The plan that measures apart those totals for which that is clearly better; None where there is none, or it is too much work."""
     while totals:
         share = share_of_totals(drafts, totals)
@@ -102,19 +104,19 @@ def _with_totals(
             certified = certify(Plan(tuple(item.query for item in (*planned, *apart) if item.query is not None)), known.facts)
         except Refused:
             return None
-        return Planned(certified, parts, known.facts)
+        return PlannedStatement(certified, parts, known.facts)
     return None
 
 
 def _measured(
     drafts: Sequence[Draft],
-    known: Knowledge,
+    known: PlanningFacts,
     price: Price,
-    norms: Mapping[UnitNorms, NormFit],
+    norms: Mapping[UnitNorms, ContributionModel],
     pairs: Mapping[int, GroupsAndTotals] | None = None,
     *,
     first: int = 0,
-) -> list[Drafted]:
+) -> list[DraftedPart]:
     """The queries with their bounds and noise, numbered from ``first`` on, which share the price; ``pairs`` are scaled to their totals."""
     pairs = pairs or {}
     delta = price.delta / max(sum(draft.groups is None for draft in drafts), 1)
@@ -127,7 +129,7 @@ def _measured(
         if n not in unused
     ]
     share = price.loss / max(sum(vectors), 1)
-    drafted: list[Drafted] = []
+    drafted: list[DraftedPart] = []
     for number, draft in enumerate(drafts):
         place = first + sum(item.query is not None for item in drafted)
         if (bounds := by_norms.by_query.get(number)) is not None:
@@ -150,6 +152,6 @@ def plan_query(
     units: int | None,
     limits: GroupLimits,
     finder: GroupFinder,
-) -> Planned:
+) -> PlannedStatement:
     """The plan of a statement that is one private query."""
     return plan_statement((query,), facts, price, contributions=contributions, units=units, limits=limits, finder=finder)

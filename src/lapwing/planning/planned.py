@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from lapwing.contribution.bounding import Choice
-from lapwing.contribution.histograms import NormCut
+from lapwing.contribution.histograms import ClippingBound
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.domains import Domain
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
 from lapwing.kernel.stability import Shape, shape_of
-from lapwing.planning.group_enumeration.listing import LISTED_MAX, TooMany
+from lapwing.planning.group_enumeration.listing import LISTED_MAX, TooManyGroups
 from lapwing.planning.measures import Recipe
 from lapwing.planning.ratio_estimator import Scaling
 from lapwing.statements import PrivateQuery
@@ -58,14 +58,14 @@ class Part:
 
     rows_upper: float | None = None
     """More rows than there are in all groups together, by all that was bought; None where nothing was."""
-    cuts: Mapping[str, NormCut] = field(default_factory=dict)
+    cuts: Mapping[str, ClippingBound] = field(default_factory=dict)
     """By vector: the cap that was chosen from bought norms, and what it may cut off."""
     together: Mapping[str, str] = field(default_factory=dict)
     """By vector: the other one that it is scaled down with."""
     scaled: Mapping[str, Scaling] = field(default_factory=dict)
     """By vector: the total that its groups are scaled to by a model, where that was asked for."""
 
-    too_many: TooMany | None = None
+    too_many: TooManyGroups | None = None
     """Why its groups are discovered although all of them are declared; None where that is not so."""
     nothing_to_sum: Mapping[int, frozenset[tuple[Value, ...]]] = field(default_factory=dict)
     """By number of a SUM: the groups in which no row can have a value, by what is declared."""
@@ -89,7 +89,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedStatement:
     """All parts of a statement, and the certified plan that measures them; None where nothing is measured, which is free."""
 
     measured: Certified | None

@@ -31,7 +31,7 @@ DAY_MICROSECONDS = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class QuantileMeasure:
     """The aggregate is number ``target`` of a set of quantiles."""
 
     quantiles: str
@@ -55,7 +55,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class QuantileRequest:
     """All that is asked of one value."""
 
     value: Expression
@@ -69,7 +69,9 @@ class Wanted:
         return QuantileSet(name, self.value, self.lower, self.upper, self.steps, self.targets, UNSCALED)
 
 
-def wanted_quantiles(aggregates: Sequence[Aggregate], shape: Shape) -> tuple[Mapping[str, Wanted], Mapping[Aggregate, Chosen]]:
+def wanted_quantiles(
+    aggregates: Sequence[Aggregate], shape: Shape
+) -> tuple[Mapping[str, QuantileRequest], Mapping[Aggregate, QuantileMeasure]]:
     """The sets that the aggregates need, by name, and which target of which set each aggregate is."""
     by_value: dict[Expression, list[Aggregate]] = {}
     for aggregate in aggregates:
@@ -77,18 +79,20 @@ def wanted_quantiles(aggregates: Sequence[Aggregate], shape: Shape) -> tuple[Map
             if aggregate.value is None:
                 raise Refused("wrong-arguments", "a quantile needs a value")
             by_value.setdefault(filtered(aggregate.value, aggregate.where, shape), []).append(aggregate)
-    sets: dict[str, Wanted] = {}
-    chosen: dict[Aggregate, Chosen] = {}
+    sets: dict[str, QuantileRequest] = {}
+    chosen: dict[Aggregate, QuantileMeasure] = {}
     for value, asked in by_value.items():
         name, domain = f"s{len(sets)}", domain_of(value, shape.columns)
         targets = sorted({target_of(aggregate) for aggregate in asked}, key=_place)
         if len(targets) > TARGETS_MAX:
             raise Refused("quantile-invalid", f"a statement may ask for at most {TARGETS_MAX} quantiles of one value")
         between = any(aggregate.kind is AggregateKind.QUANTILE_CONT for aggregate in asked)
-        sets[name] = Wanted(value, *_ends(domain), _steps(domain, between=between), tuple(targets))
+        sets[name] = QuantileRequest(value, *_ends(domain), _steps(domain, between=between), tuple(targets))
         for aggregate in asked:
             of_days = isinstance(domain, DateDomain)
-            chosen[aggregate] = Chosen(name, targets.index(target_of(aggregate)), quantile_kind(aggregate.kind, kind_of(domain)), of_days)
+            chosen[aggregate] = QuantileMeasure(
+                name, targets.index(target_of(aggregate)), quantile_kind(aggregate.kind, kind_of(domain)), of_days
+            )
     return sets, chosen
 
 

@@ -15,12 +15,12 @@ from fractions import Fraction
 import numpy as np
 
 from lapwing.contribution.clipping_bound import SKEW_POWER, UNLIKE, chance_of_parts, predicted_at_edges
-from lapwing.contribution.histograms import NormCut
+from lapwing.contribution.histograms import ClippingBound
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import GridSum, RowCount
-from lapwing.planning.measures import Counted, Measured, Recipe, Summed
-from lapwing.planning.vector_bounds import Bounded, shares_by_need
+from lapwing.planning.measures import Counted, Measured, Recipe, SumMeasure
+from lapwing.planning.vector_bounds import BoundedQuery, shares_by_need
 from lapwing.statements import PrivateQuery
 
 TOTAL_SHARE = Fraction(1, 4)
@@ -40,7 +40,7 @@ class Scaling:
     number: int
     """Which query of the certified plan measures it."""
     vector: str
-    cut: NormCut
+    cut: ClippingBound
     """The total's own cap, and what it may cut off."""
     error: float
     """Predicted root mean square error of a group, in the measure's own integers."""
@@ -58,7 +58,7 @@ class GroupsAndTotals:
 
 def scalable(recipe: Recipe, needed: Measured) -> bool:
     """Whether an aggregate of groups adds up to a total: rows that are counted, and sums of what is never below 0."""
-    if not isinstance(recipe, Counted | Summed):
+    if not isinstance(recipe, Counted | SumMeasure):
         return False
     measure = needed.measures[recipe.vector]
     return isinstance(measure, RowCount) or (isinstance(measure, GridSum) and measure.lower >= 0)
@@ -94,13 +94,15 @@ def paired(needed: Measured, totals: Measured, number: int) -> GroupsAndTotals:
     """The vectors of groups and of their totals, which are draft ``number``."""
     recipes = [recipe for recipe in needed.recipes if scalable(recipe, needed)]
     both = zip(recipes, totals.recipes, strict=True)
-    vectors = {own.vector: total.vector for own, total in both if isinstance(own, Counted | Summed) and isinstance(total, Counted | Summed)}
+    vectors = {
+        own.vector: total.vector for own, total in both if isinstance(own, Counted | SumMeasure) and isinstance(total, Counted | SumMeasure)
+    }
     return GroupsAndTotals(number, vectors)
 
 
 def with_low_caps(
-    groups: Bounded, totals: Bounded, pair: GroupsAndTotals, noise_of: Callable[[str], float]
-) -> tuple[Bounded, dict[str, float]]:
+    groups: BoundedQuery, totals: BoundedQuery, pair: GroupsAndTotals, noise_of: Callable[[str], float]
+) -> tuple[BoundedQuery, dict[str, float]]:
     """The bounds of groups that are scaled to totals, and the predicted error of each vector."""
     cuts, errors = dict(groups.cuts), {}
     for name, total in pair.vectors.items():
@@ -119,7 +121,7 @@ def shares_with_totals(
     return shares | dict.fromkeys(of_totals, loss * TOTAL_SHARE / len(of_totals))
 
 
-def _low_cap(cut: NormCut, total_l1: float | None, unit_noise: float) -> tuple[NormCut, float]:
+def _low_cap(cut: ClippingBound, total_l1: float | None, unit_noise: float) -> tuple[ClippingBound, float]:
     """The highest cap whose error in a group of mean size that is scaled is about the least, and that error.
 
     It is of the group's noise, times what it is scaled by; of what groups differ by chance in what units above the cap have there; and of
@@ -136,7 +138,7 @@ def _low_cap(cut: NormCut, total_l1: float | None, unit_noise: float) -> tuple[N
     return replace(cut, choice=choice), error
 
 
-def would_help(cut: NormCut) -> bool:
+def would_help(cut: ClippingBound) -> bool:
     """Whether scaling is predicted to be clearly better for groups that were asked without it."""
     if cut.cells == 1 or cut.of_units or cut.signed:
         return False

@@ -40,7 +40,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Centred:
+class CentredValue:
     """A value that moments are taken of: the public centre that was subtracted, and the ends of its range."""
 
     mean: Moment
@@ -56,8 +56,8 @@ class Moments:
 
     kind: AggregateKind
     count: str
-    y: Centred
-    x: Centred | None = None
+    y: CentredValue
+    x: CentredValue | None = None
     product: Moment | None = None
 
     @property
@@ -87,7 +87,7 @@ def moments_of(aggregate: Aggregate, shape: Shape, vector: Callable[[Measure], s
     nullable = {side: not_null(side) for side in (y, x) if domain_of(side, shape.columns).nullable}
     count = vector(RowCount(present([*conditions, *nullable.values()])))
 
-    def side(value: Expression, squares: frozenset[AggregateKind]) -> tuple[GridSum, Centred]:
+    def side(value: Expression, squares: frozenset[AggregateKind]) -> tuple[GridSum, CentredValue]:
         where = present([*conditions, *(test for other, test in nullable.items() if other != value)])
         grid = centred(grid_of(filtered(value, where, shape), shape))
         return grid, _centred(grid, value, where, shape, vector, squares=kind in squares)
@@ -101,11 +101,11 @@ def moments_of(aggregate: Aggregate, shape: Shape, vector: Callable[[Measure], s
 
 def _centred(
     grid: GridSum, value: Expression, where: Expression | None, shape: Shape, vector: Callable[[Measure], str], *, squares: bool
-) -> Centred:
+) -> CentredValue:
     domain = domain_of(value, shape.columns)
     mean = Moment(vector(grid), rounded=isinstance(domain, RealDomain) and domain.steps is None)
     square = _product((value, grid), (value, grid), where, shape, vector) if squares else None
-    return Centred(mean, _centre(grid), grid.lower, grid.upper, square)
+    return CentredValue(mean, _centre(grid), grid.lower, grid.upper, square)
 
 
 def _centre(grid: GridSum) -> Fraction:

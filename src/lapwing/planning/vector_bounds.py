@@ -13,14 +13,14 @@ from fractions import Fraction
 
 from lapwing.contribution.bounding import NEGLIGIBLE, BoundingKind, Choice
 from lapwing.contribution.clipping_bound import best_cap, predicted, predicted_at_edges
-from lapwing.contribution.histograms import ROWS_WORTH_MEASURING, NormCut, are_measurable, norms_measure, norms_of
-from lapwing.contribution.model import NormFit
+from lapwing.contribution.histograms import ROWS_WORTH_MEASURING, ClippingBound, are_measurable, norms_measure, norms_of
+from lapwing.contribution.model import ContributionModel
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.expressions import Expression
 from lapwing.kernel.ir import GridSum, Measure, Project, Relation, RowCount, Scan, UnitCount, UnitNorms
 from lapwing.kernel.row_ranges import row_range
 from lapwing.kernel.stability import Shape
-from lapwing.planning.measures import Averaged, Counted, Measured, Recipe, Summed
+from lapwing.planning.measures import AverageMeasure, Counted, Measured, Recipe, SumMeasure
 
 GROUPS_GUESSED = 10
 """Groups that most of what is shown falls into, where they are discovered: the largest are shown."""
@@ -35,11 +35,11 @@ NEED_LEAST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class BoundedQuery:
     """What a query measures, with the cap of each vector that has one."""
 
     needed: Measured
-    cuts: Mapping[str, NormCut]
+    cuts: Mapping[str, ClippingBound]
     followers: Mapping[str, str]
     """Sums that are scaled down like a count, and have no cap of their own."""
     alike: Mapping[str, str]
@@ -91,14 +91,14 @@ def wanted_norms(asked: Asked, *, unit_noise: float) -> tuple[UnitNorms, ...]:
         return ()
     if asked.account is Account.PURE and asked.cells != 1:
         return ()
-    plain = not asked.needed.quantiles and all(isinstance(recipe, Counted | Summed | Averaged) for recipe in asked.needed.recipes)
+    plain = not asked.needed.quantiles and all(isinstance(recipe, Counted | SumMeasure | AverageMeasure) for recipe in asked.needed.recipes)
     measures = asked.measured()
     if not plain or not are_measurable(asked.keys, list(measures.values()), asked.shape):
         return ()
     return tuple(dict.fromkeys(asked.norms(measure) for measure in measures.values()))
 
 
-def bounded(asked: Asked, fits: Mapping[UnitNorms, NormFit], noise_of: Callable[[str], float]) -> Bounded | None:
+def bounded(asked: Asked, fits: Mapping[UnitNorms, ContributionModel], noise_of: Callable[[str], float]) -> BoundedQuery | None:
     """Caps for every vector from bought norms, or None where some were not bought. ``noise_of`` is a vector's noise when a unit adds 1."""
     measures = asked.measured()
     if not measures or any(asked.norms(measure) not in fits for measure in measures.values()):
@@ -111,20 +111,20 @@ def bounded(asked: Asked, fits: Mapping[UnitNorms, NormFit], noise_of: Callable[
     whole_rows = asked.cells == 1 and _is_whole(asked.source) and all(item == RowCount() for item in measures.values())
     if whole_rows:
         cuts = {name: _at_whole_rows(cut, noise_of(name)) for name, cut in cuts.items()}
-    return Bounded(needed, cuts, followers, alike, asked.rows_known and ROWS_ROOM * asked.rows_known, whole_rows)
+    return BoundedQuery(needed, cuts, followers, alike, asked.rows_known and ROWS_ROOM * asked.rows_known, whole_rows)
 
 
-def _cut(asked: Asked, measure: Measure, fits: Mapping[UnitNorms, NormFit], unit_noise: float) -> NormCut:
+def _cut(asked: Asked, measure: Measure, fits: Mapping[UnitNorms, ContributionModel], unit_noise: float) -> ClippingBound:
     fit, cells = fits[asked.norms(measure)], asked.cells or GROUPS_GUESSED
     row, unit, _ = row_range(norms_measure(measure), asked.shape.columns)
     of_units, grain = isinstance(measure, UnitCount), None if isinstance(measure, GridSum) else 1.0
     total = float(fit.norms() ** 2 @ fit.expected) if of_units else None
     choice = best_cap(fit, unit_noise=unit_noise, cells=cells, total_l1=total, grain=grain)
     of_all = asked.rows_allowed / asked.rows_known if asked.rows_known else None
-    return NormCut(fit, choice, cells, unit, not row.non_negative, of_units, grain, of_all, asked.one_in)
+    return ClippingBound(fit, choice, cells, unit, not row.non_negative, of_units, grain, of_all, asked.one_in)
 
 
-def _at_whole_rows(cut: NormCut, unit_noise: float) -> NormCut:
+def _at_whole_rows(cut: ClippingBound, unit_noise: float) -> ClippingBound:
     cap = float(max(1, round(cut.choice.cap)))
     return replace(cut, choice=predicted(cut.fit, cap, unit_noise=unit_noise, cells=cut.cells, total_l1=None))
 
@@ -133,12 +133,12 @@ def _is_whole(source: Relation) -> bool:
     return isinstance(source, Scan) or (isinstance(source, Project) and _is_whole(source.source))
 
 
-def _averages(asked: Asked, cuts: dict[str, NormCut]) -> tuple[Measured, dict[str, NormCut], dict[str, str], dict[str, str]]:
+def _averages(asked: Asked, cuts: dict[str, ClippingBound]) -> tuple[Measured, dict[str, ClippingBound], dict[str, str], dict[str, str]]:
     """Averages of sums with caps of their own, unless the centred sum scaled like its count has less noise."""
     measures, recipes, followers = dict(asked.needed.measures), list(asked.needed.recipes), dict[str, str]()
     alike: dict[str, str] = {}
     for index, recipe in enumerate(recipes):
-        if not isinstance(recipe, Averaged):
+        if not isinstance(recipe, AverageMeasure):
             continue
         centred = measures[recipe.total]
         assert isinstance(centred, GridSum)
@@ -161,7 +161,7 @@ def _averages(asked: Asked, cuts: dict[str, NormCut]) -> tuple[Measured, dict[st
     return needed, {name: cut for name, cut in cuts.items() if name in used and name not in followers}, followers, alike
 
 
-def _of_average(cut: NormCut, unit_noise: float) -> NormCut:
+def _of_average(cut: ClippingBound, unit_noise: float) -> ClippingBound:
     """With a cap for a part of an average: what is cut off both alike matters less to it than to a total.
 
     Less so where most units add nothing: the others have about one row that does, and what is cut off is large values, not many rows.
@@ -176,15 +176,15 @@ def _of_average(cut: NormCut, unit_noise: float) -> NormCut:
 
 def _is_shown(name: str, recipes: Sequence[Recipe]) -> bool:
     """Whether a vector is an answer by itself, so that nothing else may cut it."""
-    return any(isinstance(recipe, Counted | Summed) and recipe.vector == name for recipe in recipes)
+    return any(isinstance(recipe, Counted | SumMeasure) and recipe.vector == name for recipe in recipes)
 
 
 def vectors_of(recipe: Recipe) -> tuple[str, ...]:
     """The vectors that a plain recipe is made of."""
     match recipe:
-        case Averaged(total, count):
+        case AverageMeasure(total, count):
             return (total, count)
-        case Counted(vector=vector) | Summed(vector=vector):
+        case Counted(vector=vector) | SumMeasure(vector=vector):
             return (vector,)
         case _:
             return ()

@@ -21,8 +21,8 @@ from lapwing.prices import Family, law_for
 from lapwing.releases.marginals.axes import Axis
 from lapwing.releases.marginals.measurements import CountTable, release_plan, whole_plan
 from lapwing.releases.marginals.precisions import price_split
-from lapwing.releases.marginals.workload import WantedCounts
-from lapwing.releases.request import Marginals, RangeTree, ReleaseRequest, SyntheticTable, Wanted
+from lapwing.releases.marginals.workload import WorkloadQuery
+from lapwing.releases.request import Marginals, QuantileRequest, RangeTree, ReleaseRequest, SyntheticTable
 from lapwing.releases.sections import Section, sections_of
 from lapwing.releases.synthetic.method import SyntheticMethod, chosen
 from lapwing.releases.tree.range_tree import tree_split, tree_widths
@@ -138,7 +138,7 @@ class _Priced:
                 found[table] = found.get(table, 0.0) + share * own
         return methods, found
 
-    def _shares(self, section: Section, wanted: Wanted, share: float) -> tuple[str, Mapping[tuple[int, ...], float]]:
+    def _shares(self, section: Section, wanted: QuantileRequest, share: float) -> tuple[str, Mapping[tuple[int, ...], float]]:
         match wanted:
             case Marginals(ways=ways):
                 return "", self._marginals(section, section.numbers(wanted), ways)
@@ -149,7 +149,7 @@ class _Priced:
 
     def _marginals(self, section: Section, numbers: tuple[int, ...], ways: int) -> dict[tuple[int, ...], float]:
         sizes = [section.axes[number].size for number in numbers]
-        wanted = [WantedCounts(table) for table in combinations(range(len(numbers)), ways)]
+        wanted = [WorkloadQuery(table) for table in combinations(range(len(numbers)), ways)]
         _require_tables(len(wanted))
         _require_cells(_cells(sizes, [each.axes for each in wanted]))
         split = price_split(sizes, wanted, pure=self.pure)

@@ -109,7 +109,7 @@ class RangeTree:
         return (*self.by, self.column)
 
 
-Wanted: TypeAlias = Marginals | SyntheticTable | RangeTree
+QuantileRequest: TypeAlias = Marginals | SyntheticTable | RangeTree
 
 
 def _bins(given: Mapping[str, int | Sequence[int | float | str | Fraction]]) -> tuple[tuple[str, Bins], ...]:
@@ -141,7 +141,7 @@ class ReleaseRequest:
 
     name: str
     table: str
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[QuantileRequest, ...]
     rows_per_unit: int = 1
     """For how many rows one unit counts."""
     shares: tuple[Fraction, ...] = ()
@@ -186,7 +186,7 @@ class ReleaseRequest:
         return cls(name, about["table"], wanted, about["rows"], tuple(Fraction(share) for share in shares))
 
 
-def kind_of_part(wanted: Wanted) -> str:
+def kind_of_part(wanted: QuantileRequest) -> str:
     """``marginals``, ``synthetic`` or ``tree``."""
     match wanted:
         case Marginals():
@@ -197,7 +197,7 @@ def kind_of_part(wanted: Wanted) -> str:
             return "tree"
 
 
-def wanted_fields(wanted: Wanted) -> dict[str, Any]:
+def wanted_fields(wanted: QuantileRequest) -> dict[str, Any]:
     """A part of a release as names and plain values."""
     bins = {column: cut if isinstance(cut, int) else [str(edge) for edge in cut] for column, cut in wanted.bins}
     about: dict[str, Any] = {"kind": kind_of_part(wanted), "columns": list(wanted.columns), "bins": bins}
@@ -210,7 +210,7 @@ def wanted_fields(wanted: Wanted) -> dict[str, Any]:
             return about | {"branch": branch}
 
 
-def wanted_value(about: Mapping[str, Any]) -> Wanted:
+def wanted_value(about: Mapping[str, Any]) -> QuantileRequest:
     """Inverse of :func:`wanted_fields`."""
     columns, bins = about["columns"], about["bins"]
     if about["kind"] == "marginals":

@@ -15,7 +15,7 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.release import NoisyTable
 from lapwing.releases.marginals.axes import Axis, axis_of
 from lapwing.releases.marginals.measurements import count_name
-from lapwing.releases.request import Bins, Marginals, RangeTree, ReleaseRequest, SyntheticTable, Wanted
+from lapwing.releases.request import Bins, Marginals, QuantileRequest, RangeTree, ReleaseRequest, SyntheticTable
 from lapwing.releases.tree.axes import tree_axes
 
 
@@ -23,7 +23,7 @@ from lapwing.releases.tree.axes import tree_axes
 class Section:
     """Some parts of a release, by their numbers, and the axes that their tables are over."""
 
-    parts: tuple[tuple[int, Wanted], ...]
+    parts: tuple[tuple[int, QuantileRequest], ...]
     axes: tuple[Axis, ...]
     """Of a tree, first the further columns, then its levels, the leaves last."""
 
@@ -74,7 +74,7 @@ def table_axes(table: NoisyTable, section: Section) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _cuts(parts: Sequence[Wanted]) -> dict[str, Bins | None]:
+def _cuts(parts: Sequence[QuantileRequest]) -> dict[str, Bins | None]:
     """Each column once, with its bins, which have to be the same in all parts that have the column."""
     found: dict[str, int | tuple[Fraction, ...] | None] = {}
     for part in parts:

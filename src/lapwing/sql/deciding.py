@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from lapwing.kernel.domains import Kind
 from lapwing.sql.over_answers.answers import AnsweredSelect
-from lapwing.sql.rows.names import Decided, Environment, Named, NoisyItem, restore
+from lapwing.sql.rows.names import Environment, Named, NoisyItem, SubqueryResult, restore
 from lapwing.sql.scalars.scope import Rows
 from lapwing.sql.text.reader import Session
 from lapwing.statements import KeyOutput, PostProcess, PrivateQuery, RowsAtMost, Statement
@@ -19,7 +19,7 @@ DECIDING_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
-class BoundBefore:
+class PriorBinding:
     """What was known before a query was bound that may turn out to be an answer of another statement."""
 
     privates: int
@@ -30,7 +30,7 @@ class BoundBefore:
     names: list[tuple[Named, Rows | NoisyItem | None]]
 
     @classmethod
-    def of(cls, session: Session, environment: Environment, privates: int, spans: int) -> BoundBefore:
+    def of(cls, session: Session, environment: Environment, privates: int, spans: int) -> PriorBinding:
         """As it is now."""
         return cls(privates, spans, len(session.first), tuple(session.crossed), session.aggregates_answers, environment.bound())
 
@@ -43,7 +43,7 @@ class BoundBefore:
 
 def decided(
     session: Session, node: exp.Expr, answered: AnsweredSelect, privates: Sequence[PrivateQuery], post: PostProcess, statement: Statement
-) -> Decided:
+) -> SubqueryResult:
     """The answer of a statement that comes first, as far as it is bought."""
     number = len(session.first)
     session.first.append(statement)
@@ -56,7 +56,7 @@ def decided(
     for i, output in enumerate(post.outputs):
         names.setdefault(output.name.lower(), i)
     rows = session.decided[number] if number < len(session.decided) else None
-    return Decided(names, tuple(kinds), _apart(answered, privates), rows)
+    return SubqueryResult(names, tuple(kinds), _apart(answered, privates), rows)
 
 
 def _apart(answered: AnsweredSelect, privates: Sequence[PrivateQuery]) -> frozenset[int] | None:

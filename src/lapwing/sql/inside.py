@@ -17,7 +17,7 @@ from lapwing.kernel.ir import PerUnit, Relation
 from lapwing.sql.grouped import meant
 from lapwing.sql.over_answers.answers import named_rows
 from lapwing.sql.row_items import row_items
-from lapwing.sql.rows.names import Known
+from lapwing.sql.rows.names import BindCatalog
 from lapwing.sql.rows.per_unit import UNIT_COLUMN, UnitAggregates, unit_scope
 from lapwing.sql.scalars.binding import Scalars, column_name, is_star, qualifier
 from lapwing.sql.scalars.scope import Rows
@@ -30,11 +30,11 @@ Keys: TypeAlias = tuple[tuple[str, Typed], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class NestedGroups:
     """Tells groups of rows within units from groups that units share."""
 
     session: Session
-    known: Known
+    known: BindCatalog
 
     def keys(self, scalars: Scalars, conditions: list[Typed], nodes: tuple[exp.Expr, ...], items: list[SelectItem]) -> Keys | None:
         """The keys of GROUP BY besides the unit; None where nothing in it says which unit a group is of."""

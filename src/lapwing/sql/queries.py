@@ -17,9 +17,9 @@ from lapwing.errors import Refused, Span
 from lapwing.kernel.expressions import Expression
 from lapwing.kernel.ir import Filter, Relation
 from lapwing.kernel.window_columns import OrderKey
-from lapwing.sql.deciding import DECIDING_MAX, BoundBefore, decided
+from lapwing.sql.deciding import DECIDING_MAX, PriorBinding, decided
 from lapwing.sql.grouped import GroupedLeaves, keys_of, meant
-from lapwing.sql.inside import Inside, Keys, distinct_rows
+from lapwing.sql.inside import Keys, NestedGroups, distinct_rows
 from lapwing.sql.over_answers.answers import AnsweredSelect, named_rows
 from lapwing.sql.over_answers.expressions import Outputs
 from lapwing.sql.over_answers.listed import public_item
@@ -31,7 +31,7 @@ from lapwing.sql.rows.aggregates import Aggregates
 from lapwing.sql.rows.decided import decided_condition, single
 from lapwing.sql.rows.joined_items import joined_items
 from lapwing.sql.rows.joins import Joins, conjuncts
-from lapwing.sql.rows.names import Decided, Environment, Known, Named, NoisyItem, PublicItem
+from lapwing.sql.rows.names import BindCatalog, Environment, Named, NoisyItem, PublicItem, SubqueryResult
 from lapwing.sql.rows.per_unit import UnitAggregates, unit_scalars
 from lapwing.sql.rows.possible import note_undeclared
 from lapwing.sql.rows.subqueries import Subqueries, filtered
@@ -55,7 +55,7 @@ class Queries:
     """Binds the queries of one statement; ``privates`` collects what must be measured."""
 
     session: Session
-    known: Known
+    known: BindCatalog
     handlers: Mapping[type[exp.Expr], Handler]
     whole: exp.Expr | None = None
     """The statement as a whole: rows that it asks for are refused, whatever stands around them."""
@@ -83,9 +83,9 @@ class Queries:
         return ValuesOfUnits(self.known, self.subqueries)
 
     @property
-    def inside(self) -> Inside:
+    def inside(self) -> NestedGroups:
         """Reads groups and distinct rows within units."""
-        return Inside(self.session, self.known)
+        return NestedGroups(self.session, self.known)
 
     @property
     def over_answers(self) -> AnswerSelects:
@@ -97,20 +97,20 @@ class Queries:
         bound = self.bind(node, environment)
         return bound.item if isinstance(bound, AnsweredSelect) else bound
 
-    def rows_or_decided(self, node: exp.Expr, environment: Environment) -> Rows | Decided:
+    def rows_or_decided(self, node: exp.Expr, environment: Environment) -> Rows | SubqueryResult:
         """A query that stands among rows: rows, or an answer, which is then a statement of its own, to be bought first."""
-        before = BoundBefore.of(self.session, environment, len(self.privates), len(self.spans))
+        before = PriorBinding.of(self.session, environment, len(self.privates), len(self.spans))
         bound = self.bind_item(node, environment)
         if isinstance(bound, Rows):
             return bound
         self._return_to(before)
         return self._decided(node, environment)
 
-    def _return_to(self, before: BoundBefore) -> None:
+    def _return_to(self, before: PriorBinding) -> None:
         before.return_to(self.session)
         del self.privates[before.privates :], self.spans[before.spans :]
 
-    def _decided(self, node: exp.Expr, environment: Environment) -> Decided:
+    def _decided(self, node: exp.Expr, environment: Environment) -> SubqueryResult:
         """An answer among rows."""
         session = self.session
         session.deciding += 1
@@ -216,7 +216,7 @@ class Queries:
         limit = self.session.settings.joins_max
         if len(joins) > limit:
             raise self.session.refuse("too-many-joins", f"a statement may have at most {limit} joins", node=joins[limit])
-        before = BoundBefore.of(self.session, environment, len(self.privates), len(self.spans))
+        before = PriorBinding.of(self.session, environment, len(self.privates), len(self.spans))
         laterals = tuple(join for join in joins if type(join) is exp.Join and type(join.this) is exp.Lateral)
         joins = tuple(join for join in joins if not any(join is lateral for lateral in laterals))
         called = self._items(first, joins, environment)
@@ -248,7 +248,7 @@ class Queries:
         return bool(answers) and all(map(any, zip(named, queries, strict=True))) and any(isinstance(item.item, Rows) for item in called)
 
     def _item(self, node: exp.Expr, environment: Environment, *, deciding: bool = False) -> Called:
-        before = BoundBefore.of(self.session, environment, len(self.privates), len(self.spans))
+        before = PriorBinding.of(self.session, environment, len(self.privates), len(self.spans))
         called = self._any_item(node, environment)
         if not deciding or not isinstance(called.item, NoisyItem):
             return called

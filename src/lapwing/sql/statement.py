@@ -13,7 +13,7 @@ from lapwing.errors import Refused
 from lapwing.kernel.facts import Facts
 from lapwing.sql.over_answers.answers import AnsweredSelect
 from lapwing.sql.queries import Queries
-from lapwing.sql.rows.names import Environment, Known, PublicRows
+from lapwing.sql.rows.names import BindCatalog, Environment, PublicRows
 from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS
 from lapwing.sql.scalars.moment import SPELLINGS
@@ -42,7 +42,7 @@ def bind_statement(
     decided: tuple[DecidedRows, ...] = (),
 ) -> Statement:
     """See ``lapwing.sql.bind``."""
-    known = Known(facts, unit_columns, references, public_rows)
+    known = BindCatalog(facts, unit_columns, references, public_rows)
     with deep_recursion(settings.expression_depth_max):
         try:
             source, tree = parse(text, tokens, settings=settings, dialect=dialect, own=OWN_FUNCTIONS)
@@ -55,7 +55,7 @@ def bind_statement(
 def bind_tree(
     source: Source,
     tree: exp.Expr,
-    known: Known,
+    known: BindCatalog,
     *,
     settings: Settings,
     dialect: str = "duckdb",

@@ -17,7 +17,7 @@ from lapwing.kernel.domains import Kind, with_null
 from lapwing.kernel.expressions import Column, Expression, Function, Literal, call
 from lapwing.kernel.ir import JoinKind, UnitAggregateKind
 from lapwing.kernel.stability import domain_of
-from lapwing.sql.rows.names import Environment, Known
+from lapwing.sql.rows.names import BindCatalog, Environment
 from lapwing.sql.rows.per_unit import UnitAggregates, unit_scalars
 from lapwing.sql.rows.subqueries import Subqueries, filtered
 from lapwing.sql.scalars.binding import Scalars, qualifier
@@ -32,7 +32,7 @@ from lapwing.statements import substituted
 class ValuesOfUnits:
     """Reads such subqueries."""
 
-    known: Known
+    known: BindCatalog
     subqueries: Subqueries
 
     def reaches_out(self, scalars: Scalars, select: exp.Expr) -> bool:

@@ -19,7 +19,7 @@ from lapwing.kernel.ir import Clipped
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_query
-from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.sql import bind
 from lapwing.statements import Statement
 
@@ -27,7 +27,7 @@ CONFIDENCE = Fraction(95, 100)
 
 
 @pytest.fixture(scope="module")
-def clipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Statement, Planned]:
+def clipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Statement, PlannedStatement]:
     directory = tmp_path_factory.mktemp("world")
     snapshot = prepare_in_duckdb(declare(random_world(random.Random(1)), directory / "w", neighbours="unbounded", delta='"2^-30"'))
     sql = "SELECT clinic, COUNT(late) AS n, AVG(late) AS a FROM visits WHERE day = '2024-07-07' GROUP BY clinic"
@@ -45,7 +45,7 @@ def clipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Statement, Planne
     return statement, planned
 
 
-def release_of(planned: Planned, values: dict[str, list[int]]) -> Released:
+def release_of(planned: PlannedStatement, values: dict[str, list[int]]) -> Released:
     """A release with these noisy integers, one per group."""
     query = planned.certified.queries[0]
     columns = tuple(NoisyColumn(v.vector.name, tuple(values[v.vector.name]), v.vector.law, v.step, v.rounding) for v in query.vectors)
@@ -53,7 +53,7 @@ def release_of(planned: Planned, values: dict[str, list[int]]) -> Released:
     return Released(planned.certified.digest, (NoisyTable(("k0",), groups, columns, None, query.shape.rows_max),))
 
 
-def test_an_average_exists_where_its_count_is_shown_above_zero(clipped: tuple[Statement, Planned]) -> None:
+def test_an_average_exists_where_its_count_is_shown_above_zero(clipped: tuple[Statement, PlannedStatement]) -> None:
     """A clipped plan counts in 1/1024 of a row: noise of one of them must not turn the mean of a single row into NULL."""
     statement, planned = clipped
     count, total = (vector.vector.name for vector in planned.certified.queries[0].vectors)
@@ -67,7 +67,7 @@ def test_an_average_exists_where_its_count_is_shown_above_zero(clipped: tuple[St
     assert [interval is None for interval in found.intervals["a"]] == [average is None for average in averages]
 
 
-def test_an_average_stays_inside_the_declared_range(clipped: tuple[Statement, Planned]) -> None:
+def test_an_average_stays_inside_the_declared_range(clipped: tuple[Statement, PlannedStatement]) -> None:
     statement, planned = clipped
     count, total = (vector.vector.name for vector in planned.certified.queries[0].vectors)
     released = release_of(planned, {count: [2048] * 5, total: [10**9, -(10**9), 0, 1, -1]})
@@ -78,7 +78,7 @@ def test_an_average_stays_inside_the_declared_range(clipped: tuple[Statement, Pl
         assert interval is not None and 50 <= interval.lo <= average <= interval.hi <= 100
 
 
-def test_post_processing_keeps_each_row_with_its_interval(clipped: tuple[Statement, Planned]) -> None:
+def test_post_processing_keeps_each_row_with_its_interval(clipped: tuple[Statement, PlannedStatement]) -> None:
     """After ORDER BY and LIMIT an interval still belongs to the value beside it."""
     statement, planned = clipped
     count, total = (vector.vector.name for vector in planned.certified.queries[0].vectors)

@@ -13,11 +13,11 @@ from lapwing.answers.intervals import Interval
 from lapwing.answers.notes.clipping import loss_notes
 from lapwing.contribution.bounding import BoundingKind, Choice
 from lapwing.contribution.clipping_bound import best_cap
-from lapwing.contribution.histograms import NormCut
+from lapwing.contribution.histograms import ClippingBound
 from lapwing.contribution.model import NormHistogram, fitted_norms
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
-from lapwing.planning.planned import Part, Planned
+from lapwing.planning.planned import Part, PlannedStatement
 
 EDGES = tuple(2.0 ** (power / 2) for power in range(21))
 
@@ -28,7 +28,7 @@ def _part(*, lost: float, of_all: float | None) -> Part:
     fit = fitted_norms(NormHistogram(EDGES, tuple(float(each) for each in units), 5.0))
     choice = best_cap(fit, unit_noise=5.0, cells=3, total_l1=None, grain=1.0)
     assert choice.lost < 0.3
-    cut = NormCut(fit, choice, 3, Fraction(1), signed=False, of_units=False, grain=1.0, of_all=of_all)
+    cut = ClippingBound(fit, choice, 3, Fraction(1), signed=False, of_units=False, grain=1.0, of_all=of_all)
     query: Any = None
     bound = Choice(BoundingKind.CLIPPED, choice.cap, choice.bias, choice.noise)
     return Part(query, 0, None, (), bound, 1.0, max(lost, choice.lost), cuts={"n": cut})
@@ -51,7 +51,7 @@ def test_the_note_says_what_a_limit_before_a_join_leaves_out() -> None:
     planned: Any = None
     released = Released("", (NoisyTable(("k",), ((1,), (2,), (3,)), (), None, 100),))
     for lost, said in ((0.0, False), (0.4, True)):
-        (note,) = loss_notes(Planned(planned, (_part(lost=lost, of_all=0.0),), planned), released, unit="user")
+        (note,) = loss_notes(PlannedStatement(planned, (_part(lost=lost, of_all=0.0),), planned), released, unit="user")
         assert ("joined rows beyond a limit, about 40.0% by prediction" in note) is said
 
 

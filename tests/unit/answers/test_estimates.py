@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.answers.assembly import Assembled, assemble
+from lapwing.answers.assembly import AssembledAnswer, assemble
 from lapwing.answers.intervals import all_widened, widened
 from lapwing.answers.post_processing import evaluate
 from lapwing.catalog import Settings
@@ -17,7 +17,7 @@ from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
-from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.spread import half_width
 from lapwing.sql import bind
 
@@ -26,7 +26,7 @@ ROWS_MAX = 10_000_000
 ROWS = 70_000
 
 
-def assembled(listed: str) -> tuple[Planned, Assembled]:
+def assembled(listed: str) -> tuple[PlannedStatement, AssembledAnswer]:
     """An answer in which every count came out as ROWS and every sum as ten times that, in steps."""
     facts = Facts("estimates", 1, Neighbours.UNBOUNDED, Account.APPROXIMATE, {"t": TableFacts(COLUMNS, 1, ROWS_MAX)}, {})
     statement = bind(f"SELECT {listed} FROM t", facts, settings=Settings(), unit_columns={})

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.answers.assembly import Assembled, assemble
+from lapwing.answers.assembly import AssembledAnswer, assemble
 from lapwing.answers.intervals import Interval
 from lapwing.answers.post_processing import evaluate
-from lapwing.answers.shown_values import Ends, Shown, shown
+from lapwing.answers.shown_values import ShownAnswer, ValueBounds, shown
 from lapwing.answers.value_bounds import Bounds
 from lapwing.catalog import Settings
 from lapwing.kernel.accounting import Account
@@ -28,7 +28,7 @@ from lapwing.kernel.permit import issue
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released, release
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
-from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.sql import bind
 from lapwing.statements import Statement
 
@@ -50,10 +50,10 @@ class Asked:
     """A planned statement over one table."""
 
     statement: Statement
-    planned: Planned
+    planned: PlannedStatement
     units: int
 
-    def shown(self, assembled: Assembled) -> Shown:
+    def shown(self, assembled: AssembledAnswer) -> ShownAnswer:
         """Its answer as it is shown."""
         return shown(assembled, self.statement, self.planned.facts, units=self.units)
 
@@ -69,7 +69,7 @@ class Asked:
         keys = tuple(name for name, _ in query.query.keys)
         return Released(self.planned.certified.digest, (NoisyTable(keys, groups, columns, None, query.shape.rows_max),))
 
-    def answers(self, released: Released) -> tuple[Assembled, Shown]:
+    def answers(self, released: Released) -> tuple[AssembledAnswer, ShownAnswer]:
         """As released, and as shown."""
         assembled = assemble(self.planned, released, self.statement.post, confidence=CONFIDENCE)
         return assembled, self.shown(assembled)
@@ -100,7 +100,7 @@ def asked(
     return Asked(statement, planned, UNITS)
 
 
-def column(found: Assembled, name: str) -> list[Any]:
+def column(found: AssembledAnswer, name: str) -> list[Any]:
     """The values of a column."""
     return list(found.table.column(name).to_pylist())
 
@@ -228,7 +228,7 @@ def test_other_released_numbers_change_nothing_but_numbers() -> None:
 def test_versions_from_before_show_what_they_did() -> None:
     one = asked("SELECT COUNT(*) AS n, SUM(cost) AS s FROM t", typed=False)
     before, found = one.answers(one.released(-7))
-    assert found == Shown(before) and column(before, "n") == [-7]
+    assert found == ShownAnswer(before) and column(before, "n") == [-7]
     none = asked("SELECT SUM(cost) AS s FROM t WHERE cost < 0", typed=False)
     assert column(assemble(none.planned, None, none.statement.post, confidence=CONFIDENCE), "s") == [0.0]
 
@@ -276,7 +276,7 @@ def test_a_bar_that_is_moved_and_cut_holds_the_value_and_whatever_it_held(
 ) -> None:
     lo, hi = sorted(ends)
     truth = lo + (hi - lo) * share // 100
-    possible = Ends.of(Bounds(Fraction(lo), Fraction(hi)), pa.int64())
+    possible = ValueBounds.of(Bounds(Fraction(lo), Fraction(hi)), pa.int64())
     bar = Interval(float(value - below), float(value + above))
     after = possible.nearest(value)
     found = possible.moved(value, after, bar)
@@ -289,11 +289,11 @@ def test_a_bar_that_is_moved_and_cut_holds_the_value_and_whatever_it_held(
 
 def test_the_nearest_value_has_the_type_of_its_column() -> None:
     bounds = Bounds(Fraction(1, 3), Fraction(8, 3))
-    whole, exact, real = (Ends.of(bounds, kind) for kind in (pa.int64(), pa.decimal128(10, 2), pa.float64()))
+    whole, exact, real = (ValueBounds.of(bounds, kind) for kind in (pa.int64(), pa.decimal128(10, 2), pa.float64()))
     assert whole.nearest(0) == 1 and whole.nearest(9) == 2
     assert exact.nearest(Decimal("9.00")) == Decimal("2.66") and exact.nearest(Decimal("0.10")) == Decimal("0.34")
     assert real.nearest(0.0) == float(Fraction(1, 3)) and real.nearest(float("inf")) == float(Fraction(8, 3))
-    assert Ends.of(Bounds(None, Fraction(3, 10)), pa.float64()).nearest(0.1 * 3) == 0.1 * 3, "rounding is no move"
+    assert ValueBounds.of(Bounds(None, Fraction(3, 10)), pa.float64()).nearest(0.1 * 3) == 0.1 * 3, "rounding is no move"
     assert whole.nearest(None) is None and whole.nearest("a") == "a" and whole.cut(None, None) is None
 
 
@@ -301,4 +301,4 @@ def test_a_table_that_holds_no_row_of_a_part_is_left_alone() -> None:
     one = asked("SELECT COUNT(*) AS n FROM t")
     before = assemble(one.planned, one.released(-7), one.statement.post, confidence=CONFIDENCE)
     blank = replace(before, intervals={})
-    assert one.shown(blank) == Shown(blank)
+    assert one.shown(blank) == ShownAnswer(blank)

@@ -34,7 +34,7 @@ from lapwing.catalog import Settings
 from lapwing.kernel.ir import DiscoveredGroups
 from lapwing.kernel.laws import tail_upper
 from lapwing.kernel.release import Released
-from lapwing.planning.planned import Planned
+from lapwing.planning.planned import PlannedStatement
 from lapwing.spread import half_width
 from lapwing.sql.text.privacy_words import Question, read_words
 from lapwing.statements import PostProcess
@@ -131,7 +131,7 @@ def test_the_noise_that_is_left_cannot_fail_a_statement(worlds: Worlds, name: st
                 assert one == other
 
 
-def _values(planned: Planned, released: Released, post: PostProcess) -> list[Any]:
+def _values(planned: PlannedStatement, released: Released, post: PostProcess) -> list[Any]:
     table = assemble(planned, released, post, confidence=Fraction(1, 2)).table
     return [comparable(value) for column in table.columns for value in column.to_pylist()]
 

@@ -12,7 +12,7 @@ import pytest
 
 from lapwing.audit.lists.conformance import Worlds
 from lapwing.audit.lists.second_list import FILE, second_list
-from lapwing.audit.lists.written_lists import ANSWERED, KNOWN_WRONG, Written, WrittenOutcome, WrittenScore, as_found, run_written
+from lapwing.audit.lists.written_lists import ANSWERED, KNOWN_WRONG, ListedStatement, WrittenOutcome, WrittenScore, as_found, run_written
 from lapwing.data_set import open as open_data_set
 from lapwing.demo.write import write_demo
 from lapwing.errors import LapwingError
@@ -63,8 +63,8 @@ def test_no_fewer_are_answered() -> None:
 
 def _outcomes() -> tuple[WrittenOutcome, ...]:
     return (
-        WrittenOutcome(Written("bi", "a", ANSWERED, "SELECT 1"), ANSWERED),
-        WrittenOutcome(Written("bi", "b", "join-private", "SELECT 2"), ANSWERED),
+        WrittenOutcome(ListedStatement("bi", "a", ANSWERED, "SELECT 1"), ANSWERED),
+        WrittenOutcome(ListedStatement("bi", "b", "join-private", "SELECT 2"), ANSWERED),
     )
 
 

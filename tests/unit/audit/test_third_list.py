@@ -24,8 +24,8 @@ from lapwing.audit.lists.written_lists import (
     ANSWERED,
     DIFFERENT,
     KNOWN_WRONG,
+    ListedStatement,
     Uncompared,
-    Written,
     WrittenOutcome,
     WrittenScore,
     as_found,
@@ -103,7 +103,7 @@ def test_without_a_server_its_dialect_is_planned_and_counted(worlds: Worlds) -> 
 
 def test_a_wrong_answer_is_noticed(worlds: Worlds, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Worlds, "bare_rows", lambda *_: [(7.0,)])
-    (found,) = run_written(worlds, [Written("agg", "a", ANSWERED, "SELECT COUNT(*) FROM orders")], postgres=None)
+    (found,) = run_written(worlds, [ListedStatement("agg", "a", ANSWERED, "SELECT COUNT(*) FROM orders")], postgres=None)
     assert found.found == DIFFERENT and not found.as_written
 
 
@@ -120,8 +120,8 @@ def test_the_scratch_schema_is_filled_and_dropped(server: str, tmp_path: Path) -
 
 
 def _outcomes(found: str) -> tuple[WrittenOutcome, ...]:
-    wrong = Written("agg", "b", KNOWN_WRONG, "SELECT 2", "postgres", "it is 3")
-    return (WrittenOutcome(Written("agg", "a", ANSWERED, "SELECT 1"), ANSWERED), WrittenOutcome(wrong, found))
+    wrong = ListedStatement("agg", "b", KNOWN_WRONG, "SELECT 2", "postgres", "it is 3")
+    return (WrittenOutcome(ListedStatement("agg", "a", ANSWERED, "SELECT 1"), ANSWERED), WrittenOutcome(wrong, found))
 
 
 def test_what_is_known_to_be_wrong_is_named_until_it_is_mended() -> None:

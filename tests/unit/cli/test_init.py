@@ -15,7 +15,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from lapwing.catalog import UnitPath, parse
-from lapwing.curator.source_schemas import Held, UnreadableSource, read_columns, source_files
+from lapwing.curator.source_schemas import ColumnContents, UnreadableSource, read_columns, source_files
 from lapwing.demo import write_demo
 from lapwing.errors import CatalogueError
 from lapwing.interfaces.cli.initial import initial_catalogue
@@ -125,7 +125,10 @@ def test_only_the_first_line_of_a_csv_file_is_read(tmp_path: Path) -> None:
 
 def test_packed_csv_and_unreadable_files(tmp_path: Path) -> None:
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b'"a, b",c\n1,2\n'))
-    assert [(column.name, column.held) for column in read_columns(tmp_path / "t.csv.gz")] == [("a, b", Held.UNKNOWN), ("c", Held.UNKNOWN)]
+    assert [(column.name, column.held) for column in read_columns(tmp_path / "t.csv.gz")] == [
+        ("a, b", ColumnContents.UNKNOWN),
+        ("c", ColumnContents.UNKNOWN),
+    ]
     wrong = {"cut.csv.gz": b"\x1f\x8b\x08\x00", "bytes.csv": b"\xff\xff\n", "empty.csv": b"", "not.parquet": b"PAR1 no", "t.xlsx": b"PK"}
     for name, content in wrong.items():
         (tmp_path / name).write_bytes(content)

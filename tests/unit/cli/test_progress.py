@@ -15,7 +15,7 @@ import pytest
 from lapwing.audit import report
 from lapwing.audit.lists import conformance
 from lapwing.curator.curator import Curator, Progress
-from lapwing.interfaces.cli.terminal import Careful
+from lapwing.interfaces.cli.terminal import EscapingStream
 from lapwing.interfaces.python.waiting import on_terminal
 from tests.unit.cli.conftest import Clinic
 from tests.unit.cli.support import run_on_terminal, screen_after
@@ -75,7 +75,7 @@ def test_the_line_of_an_audit_is_drawn_and_what_it_is_about_cannot_act(tmp_path:
 def test_the_line_of_a_long_answer_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(sys, "stderr", Careful(stream))
+    monkeypatch.setattr(sys, "stderr", EscapingStream(stream))
     with on_terminal() as show:
         show(2)
         time.sleep(0.3)

@@ -20,7 +20,7 @@ from lapwing.data_set import open as open_data_set
 from lapwing.errors import Refused
 from lapwing.interfaces.cli.shell.commands import COMMANDS
 from lapwing.interfaces.cli.shell.completing import ShellCompleter, Vocabulary
-from lapwing.interfaces.cli.shell.pricing import PriceWatch
+from lapwing.interfaces.cli.shell.pricing import LivePrice
 from lapwing.interfaces.cli.shell.splitting import Split, bare_words, is_finished, split, without_semicolon
 from lapwing.interfaces.cli.shell.terms import SETTINGS, ShellTerms
 from tests.unit.cli.conftest import Clinic
@@ -142,7 +142,7 @@ def test_a_price_is_found_in_the_background_once_typing_rests(data_set: DataSet)
             raise ZeroDivisionError("a value of the data")
         return data_set.explain(statement, epsilon="0.1")
 
-    watch = PriceWatch(explain, changed.set)
+    watch = LivePrice(explain, changed.set)
 
     def price(statement: str) -> str:
         changed.clear()
@@ -230,7 +230,7 @@ def test_leaving_waits_for_a_price_that_is_being_found() -> None:
         found.append(statement)
         raise Refused("sql-syntax", "not of interest")
 
-    watch = PriceWatch(explain, lambda: None)
+    watch = LivePrice(explain, lambda: None)
     watch.look("SELECT 1")
     assert begun.wait(30)
     watch.stop()

@@ -14,7 +14,7 @@ import pytest
 import lapwing as lw
 from lapwing.answers.answer import Answer
 from lapwing.asking.accuracy_solver import PILOT_MARK
-from lapwing.asking.accuracy_steps import Before, Buy, Pilot, Serve, Unreachable, next_step
+from lapwing.asking.accuracy_steps import Buy, Pilot, PriorRelease, Serve, Unreachable, next_step
 from lapwing.asking.accuracy_targets import Target, aimed, bars_of, is_direct
 from lapwing.asking.bound_statement import BoundStatement, bound_statement
 from lapwing.asking.options import pilot_epsilons
@@ -25,7 +25,7 @@ from lapwing.errors import BudgetRefused, Refused, Span
 from lapwing.kernel.accounting import EPSILON_MAX, LOSS_UNITS
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
-from lapwing.planning.planned import Planned
+from lapwing.planning.planned import PlannedStatement
 from lapwing.prices import statement_loss
 from lapwing.spread import half_width
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
@@ -73,7 +73,7 @@ def pilots(data: DataSet) -> tuple[Fraction, ...]:
     return tuple(statement_loss(budget, epsilon) for epsilon in pilot_epsilons(data.curator.declaration))
 
 
-def supposed(planned: Planned, values: Callable[[str, int], float]) -> Released:
+def supposed(planned: PlannedStatement, values: Callable[[str, int], float]) -> Released:
     """A release of these values, in real units, one for each vector and group."""
     tables = []
     for query in planned.certified.queries:
@@ -166,7 +166,7 @@ def test_declared_bounds_make_a_share_known(clinic: DataSet) -> None:
 # -- steps --------------------------------------------------------------------------------------------------------------------------------
 
 
-def step_of(data: DataSet, sql: str, target: Target, *before: Before) -> object:
+def step_of(data: DataSet, sql: str, target: Target, *before: PriorRelease) -> object:
     asking = bound_statement(data.curator, sql, dialect="duckdb")
     return next_step(asking.plan_at, asking.statement.post, target, before, pilots(data))
 
@@ -180,12 +180,12 @@ def test_pilots_come_first_at_their_public_price_and_end(clinic: DataSet) -> Non
     first = step_of(clinic, COUNT, relative("1/20"))
     assert isinstance(first, Pilot) and first.number == 1
     assert first.planned.certified.cost.loss <= losses[0] * LOSS_UNITS
-    before: list[Before] = []
+    before: list[PriorRelease] = []
     for number in range(1, len(losses) + 1):
         step = step_of(clinic, COUNT, relative("1/20"), *before)
         assert isinstance(step, Pilot) and step.number == number
         released = supposed(step.planned, lambda _, __: 3.0)  # far below its own noise
-        before.append(Before(released, step.planned.certified.cost.loss, pilot=True))
+        before.append(PriorRelease(released, step.planned.certified.cost.loss, pilot=True))
     assert isinstance(step_of(clinic, COUNT, relative("1/20"), *before), Unreachable)
     good = replace(before[-1], released=supposed(asking.plan_at(losses[-1]), lambda _, __: 1e6))
     assert isinstance(step_of(clinic, COUNT, relative("1/20"), good), Buy | Serve)
@@ -195,7 +195,7 @@ def test_what_is_accurate_enough_serves_and_what_is_not_does_not(clinic: DataSet
     asking = bound_statement(clinic.curator, COUNT, dialect="duckdb")
     planned = asking.plan_at(Fraction(1, 1000))
     width = float(half_width(planned.certified.queries[0].vectors[0].vector.law, confidence=SURE))
-    before = Before(supposed(planned, lambda _, __: 50_000.0), planned.certified.cost.loss)
+    before = PriorRelease(supposed(planned, lambda _, __: 50_000.0), planned.certified.cost.loss)
     assert step_of(clinic, COUNT, absolute(math.ceil(width)), before) == Serve(before)
     assert isinstance(step_of(clinic, COUNT, absolute(math.floor(width * 0.9)), before), Buy)
     # In per cent an answer that was not bought for it must be a little better; one that was need not.
@@ -207,7 +207,7 @@ def test_what_is_accurate_enough_serves_and_what_is_not_does_not(clinic: DataSet
 
 def test_a_release_of_another_statement_is_not_used(clinic: DataSet) -> None:
     other = bound_statement(clinic.curator, "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex", dialect="duckdb").plan_at(Fraction(1))
-    before = Before(supposed(other, lambda _, __: 1e6), other.certified.cost.loss)
+    before = PriorRelease(supposed(other, lambda _, __: 1e6), other.certified.cost.loss)
     assert isinstance(step_of(clinic, COUNT, relative("1/20"), before), Pilot)
 
 
@@ -229,12 +229,12 @@ def test_decision_and_price_depend_on_rows_through_releases_only(clinic: DataSet
             for seed in range(5):
                 rng = random.Random(seed)
                 drawn = {"v0": rng.uniform(1e3, 1e5), "v1": rng.uniform(-1e6, 1e6)}
-                base = Before(supposed(here, lambda name, _, values=drawn: values[name]), 1, pilot=True)  # type: ignore[misc]
+                base = PriorRelease(supposed(here, lambda name, _, values=drawn: values[name]), 1, pilot=True)  # type: ignore[misc]
                 after = [step_of(data, sql, target, base) for data in (clinic, other)]
                 assert decision(after[0]) == decision(after[1])
 
 
-def piloted(data: DataSet, sql: str, target: Target) -> Planned:
+def piloted(data: DataSet, sql: str, target: Target) -> PlannedStatement:
     step = step_of(data, sql, target)
     assert isinstance(step, Pilot)
     return step.planned

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from lapwing.curator.cost_estimate import Hold, PublicWork, told_before_charges
+from lapwing.curator.cost_estimate import CostEstimate, Hold, told_before_charges
 from lapwing.curator.version_use import one_version
 from lapwing.data_set import DataSet
 from lapwing.data_set import open as open_data_set
@@ -65,7 +65,7 @@ def _asked_beside(data: DataSet, act: Callable[[], object], *, ends: bool) -> tu
     """The count of a question that is about to be charged when another thread begins ``act``, which ends before it goes on or waits."""
     other = threading.Thread(target=act)
 
-    def watch(_: PublicWork) -> Hold:
+    def watch(_: CostEstimate) -> Hold:
         other.start()
         other.join(None if ends else 0.5)
         assert other.is_alive() is not ends
@@ -130,7 +130,7 @@ def test_a_session_keeps_its_version_or_is_ended(data: DataSet, owner: DataSet) 
 
 
 def test_a_fault_of_the_engine_is_still_an_incident(data: DataSet, tmp_path: Path) -> None:
-    def watch(_: PublicWork) -> Hold:
+    def watch(_: CostEstimate) -> Hold:
         data.curator.snapshot.close()  # what a stored version needs
         (tmp_path / "people.parquet").write_bytes(b"no Parquet file")  # and a virtual one
         return lambda: None

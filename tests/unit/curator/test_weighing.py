@@ -19,7 +19,7 @@ import pytest
 import lapwing
 from lapwing import Marginals, RangeTree
 from lapwing.asking.weights_session import WeightsSession, weighed_before
-from lapwing.curator.cost_estimate import Hold, PublicWork, only_free, told_before_charges
+from lapwing.curator.cost_estimate import CostEstimate, Hold, only_free, told_before_charges
 from lapwing.demo import write_demo
 from lapwing.errors import Incident, LapwingError, LedgerError, Refused
 from lapwing.kernel.count_stream import CountStream, StreamPlan
@@ -28,7 +28,7 @@ from lapwing.ledger.local import rows as ledger_rows
 from lapwing.ledger.local.ledger import LocalLedger
 from lapwing.ledger.protocol import EntryKind
 from lapwing.releases.weights import multiplicative_weights
-from lapwing.releases.weights.weights_log import ServedBy, WeighedLog
+from lapwing.releases.weights.weights_log import CountSource, WeightsLog
 from tests.support.rich_clinic import exact_rows, prepare_rich_clinic
 
 SURE = "0.999999"
@@ -100,19 +100,20 @@ def test_every_count_is_right_within_its_error_and_says_how_it_was_served(clinic
             count = session.ask(sql)
             assert abs(count.value - truth(place, sql)) <= count.error
             assert (
-                count.error == {ServedBy.WEIGHTS: session.planned.near_error, ServedBy.FRESH: session.planned.fresh_error}[count.served_by]
+                count.error
+                == {CountSource.WEIGHTS: session.planned.near_error, CountSource.FRESH: session.planned.fresh_error}[count.served_by]
             )
             low, high = count.interval
             assert 0 <= low <= high and str(count.error) in str(count)
         served = [count.served_by for count in session.told.values()]
-        assert served.count(ServedBy.FRESH) == 6 - session.starts_left >= 1 and ServedBy.WEIGHTS in served
+        assert served.count(CountSource.FRESH) == 6 - session.starts_left >= 1 and CountSource.WEIGHTS in served
         told = session.told
     assert clinic.budget.spent.loss - before == paid, "nothing but opening is charged"
     assert f"{len(QUESTIONS)} questions: " in session.report() and "times as much" in session.report()
     assert code_of(lambda: session.ask("SELECT COUNT(*) FROM patients WHERE sex = 'x'")) == "session-ended"
     again = [session.ask(sql) for sql in QUESTIONS]
     assert [count.value for count in again] == [count.value for count in told.values()]
-    assert {count.served_by for count in again} == {ServedBy.LOG}
+    assert {count.served_by for count in again} == {CountSource.LOG}
 
 
 def test_what_was_told_is_told_again_for_nothing(clinic: lapwing.DataSet, place: Path) -> None:
@@ -122,12 +123,12 @@ def test_what_was_told_is_told_again_for_nothing(clinic: lapwing.DataSet, place:
     spent = clinic.budget.spent
     with lapwing.open(place / "clinic", home=place / "home") as later:
         logs = weighed_before(later.curator)
-        assert told in logs[0].told.values() and logs[0] == WeighedLog.unpacked(logs[0].packed())
+        assert told in logs[0].told.values() and logs[0] == WeightsLog.unpacked(logs[0].packed())
         assert later.budget.spent == spent
         with planned(later) as second:
             again = second.ask(sql)
-            assert (again.value, again.error, again.served_by, second.starts_left) == (told.value, told.error, ServedBy.LOG, 4)
-    assert code_of(lambda: WeighedLog.unpacked(b'{"format":1}')) == "answer-format"
+            assert (again.value, again.error, again.served_by, second.starts_left) == (told.value, told.error, CountSource.LOG, 4)
+    assert code_of(lambda: WeightsLog.unpacked(b'{"format":1}')) == "answer-format"
 
 
 def test_the_whole_is_charged_before_a_row_is_read(clinic: lapwing.DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,9 +177,9 @@ def test_a_question_that_is_refused_reads_nothing_and_uses_nothing(clinic: lapwi
 
 def test_a_session_ends_with_its_starts(clinic: lapwing.DataSet) -> None:
     with planned(clinic, starts=1, scope=("region",), rows=100_000, alpha="0.001") as session:
-        assert session.ask("SELECT COUNT(*) FROM patients WHERE region = 'northam'").served_by is ServedBy.FRESH
+        assert session.ask("SELECT COUNT(*) FROM patients WHERE region = 'northam'").served_by is CountSource.FRESH
         assert code_of(lambda: session.ask("SELECT COUNT(*) FROM patients WHERE region = 'eastbrook'")) == "session-ended"
-        assert session.ask("SELECT COUNT(*) FROM patients WHERE region = 'northam'").served_by is ServedBy.LOG
+        assert session.ask("SELECT COUNT(*) FROM patients WHERE region = 'northam'").served_by is CountSource.LOG
     assert "of which 0 were not used" in session.report()
 
 
@@ -257,10 +258,10 @@ def test_of_many_threads_that_open_it_one_pays(clinic: lapwing.DataSet) -> None:
 def test_what_is_less_sure_does_not_serve(clinic: lapwing.DataSet) -> None:
     sql = fresh(clinic)
     with planned(clinic, confidence="0.5", alpha="0.02") as rough:
-        assert rough.ask(sql).served_by is not ServedBy.LOG
+        assert rough.ask(sql).served_by is not CountSource.LOG
     with planned(clinic, alpha="0.3") as sure:
         found = sure.ask(sql)
-        assert found.served_by is not ServedBy.LOG and found.confidence == sure.planned.request.confidence
+        assert found.served_by is not CountSource.LOG and found.confidence == sure.planned.request.confidence
 
 
 def test_a_forked_child_reads_nothing(clinic: lapwing.DataSet) -> None:
@@ -302,7 +303,7 @@ def test_a_crash_gives_nothing_back(clinic: lapwing.DataSet, place: Path) -> Non
 def test_outcomes_wait_until_they_may_be_seen(clinic: lapwing.DataSet) -> None:
     happened: list[str] = []
 
-    def watch(work: PublicWork) -> Hold:
+    def watch(work: CostEstimate) -> Hold:
         assert work.rows > 0
         happened.append("announced")
         return lambda: happened.append("held")
@@ -322,7 +323,7 @@ def test_weights_start_from_a_release(clinic: lapwing.DataSet, place: Path) -> N
     with planned(clinic, scope=("birth_year", "sex", "vaccinated"), start=release) as session:
         assert "starting from the release 'start'" in session.explain()
         count = session.ask("SELECT COUNT(*) FROM patients WHERE sex = 'f' AND birth_year >= 1970")
-        assert count.served_by is ServedBy.WEIGHTS, "the release says it already"
+        assert count.served_by is CountSource.WEIGHTS, "the release says it already"
         assert abs(count.value - truth(place, sql)) <= 20
         assert abs(session.weights.rows - truth(place, "SELECT COUNT(*) FROM patients")) <= 2
     tree = clinic.release(RangeTree("birth_year", bins=10), name="tree", epsilon=1_000).run()
@@ -397,7 +398,7 @@ def _charged_by_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _an_incident_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lapwing.ledger.settling.Settling.incident", lambda self, ledger, permit: None)
+    monkeypatch.setattr("lapwing.ledger.settling.PendingCommits.incident", lambda self, ledger, permit: None)
 
 
 def _a_crash_refunds(monkeypatch: pytest.MonkeyPatch) -> None:

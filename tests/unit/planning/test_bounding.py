@@ -12,7 +12,7 @@ from benchmarks.first_count import measure
 from benchmarks.visits import write_visits
 
 from lapwing.answers.post_processing import evaluate
-from lapwing.contribution.bounding import BoundingKind, Situation, choose
+from lapwing.contribution.bounding import BoundingInputs, BoundingKind, choose
 from lapwing.contribution.rows_per_unit import Contributions, assumed, bin_edges, fitted, histogram_plan
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, charge_loss
@@ -25,13 +25,13 @@ from lapwing.kernel.neighbours import Neighbours
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.key_selection import SPREAD_BITS
 from lapwing.planning.plan import plan_query
-from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
 HEAVY = Contributions(tuple((2.0**i, 100_000 * 2 ** (-1.2 * i)) for i in range(11)))
 
 
-def _situation(**changes: object) -> Situation:
+def _situation(**changes: object) -> BoundingInputs:
     values: dict[str, object] = {
         "contributions": HEAVY,
         "rows_per_unit_max": 1_000,
@@ -42,7 +42,7 @@ def _situation(**changes: object) -> Situation:
         "has_average": False,
         "units_only": False,
     }
-    return Situation(**{**values, **changes})  # type: ignore[arg-type]
+    return BoundingInputs(**{**values, **changes})  # type: ignore[arg-type]
 
 
 def test_wide_scans_are_ranked_and_selective_filters_bounded_after() -> None:
@@ -117,7 +117,7 @@ def _facts(account: Account) -> Facts:
     return Facts("planning", 1, Neighbours.UNBOUNDED, account, {"t": TableFacts(COLUMNS, 100, 100_000)}, {})
 
 
-def _planned(account: Account, key: Expression | None, *aggregates: Aggregate, price: Fraction = Fraction(1, 100)) -> Planned:
+def _planned(account: Account, key: Expression | None, *aggregates: Aggregate, price: Fraction = Fraction(1, 100)) -> PlannedStatement:
     query = PrivateQuery(Scan("t", 100), () if key is None else (("k", key),), aggregates)
     delta = Fraction(0) if account is Account.PURE else Fraction(1, 10**9)
     contributions = {"t": assumed(rows_per_unit_max=100, rows_max=100_000, units=5_000)}

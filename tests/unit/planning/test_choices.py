@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from lapwing.contribution.bounding import BoundingKind, Situation, choose, groups_for
+from lapwing.contribution.bounding import BoundingInputs, BoundingKind, choose, groups_for
 from lapwing.contribution.rows_per_unit import Contributions, assumed, histogram_plan
 from lapwing.contribution.selectivity import kept_share
 from lapwing.kernel.accounting import Account, charge_loss
@@ -101,7 +101,7 @@ def test_an_unknown_share_is_a_guess_between_none_and_all(predicate: Expression)
     assert 0 < kept_share(predicate, COLUMNS) < 1
 
 
-WIDE = Situation(
+WIDE = BoundingInputs(
     contributions=Contributions(((1.0, 10_000.0), (20.0, 500.0), (150.0, 20.0))),
     rows_per_unit_max=200,
     kept=1.0,

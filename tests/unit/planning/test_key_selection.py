@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.contribution.bounding import BoundingKind, Situation, choose
+from lapwing.contribution.bounding import BoundingInputs, BoundingKind, choose
 from lapwing.contribution.rows_per_unit import assumed
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
@@ -55,9 +55,9 @@ def test_weights_are_as_fine_as_the_integers_allow(rows_max: int) -> None:
     certify(Plan((replace(_query(), groups=replace(FOUND, spread_bits=bits)),)), _facts(rows_max))
 
 
-def _situation(**changes: object) -> Situation:
+def _situation(**changes: object) -> BoundingInputs:
     contributions = assumed(rows_per_unit_max=100, rows_max=10**6, units=None)
-    known = Situation(contributions, 100, 1.0, None, Account.APPROXIMATE, 0.01, has_average=False, units_only=False)
+    known = BoundingInputs(contributions, 100, 1.0, None, Account.APPROXIMATE, 0.01, has_average=False, units_only=False)
     return replace(known, **changes)  # type: ignore[arg-type]
 
 

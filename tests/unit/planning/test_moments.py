@@ -16,7 +16,7 @@ from lapwing.kernel.ir import GridSum, Ranked, RowCount
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
-from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.planning.variances import Moments
 from lapwing.sql import bind
 
@@ -29,7 +29,7 @@ COLUMNS: dict[str, Domain] = {
 }
 
 
-def planned(listed: str, *, neighbours: Neighbours = Neighbours.UNBOUNDED, rows_max: int = 10_000_000) -> Planned:
+def planned(listed: str, *, neighbours: Neighbours = Neighbours.UNBOUNDED, rows_max: int = 10_000_000) -> PlannedStatement:
     facts = Facts("moments", 1, neighbours, Account.APPROXIMATE, {"t": TableFacts(COLUMNS, 20, rows_max)}, {})
     statement = bind(f"SELECT {listed} FROM t", facts, settings=Settings(), unit_columns={})
     limits = GroupLimits(1_000, 1_000)

@@ -16,7 +16,7 @@ from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.noise_choice import loss_of_price, pure_facts, pure_share, relative_error, with_better_noise
 from lapwing.planning.plan import plan_query
-from lapwing.planning.planned import Planned, Price
+from lapwing.planning.planned import PlannedStatement, Price
 from lapwing.spread import variance
 from lapwing.sql import bind
 from tests.unit.planning.test_plans import LIMITS, UNIT_COLUMNS, facts
@@ -31,12 +31,12 @@ def at_share(share: Fraction | int) -> Price:
     return Price(Fraction(math.floor(BUDGET.loss_total * share), LOSS_UNITS), Fraction(1, 10**10))
 
 
-def plan(sql: str, known: Facts, price: Price) -> Planned:
+def plan(sql: str, known: Facts, price: Price) -> PlannedStatement:
     statement = bind(sql, FACTS, settings=Settings(), unit_columns=UNIT_COLUMNS)
     return plan_query(statement.private, known, price, contributions={}, units=None, limits=LIMITS, finder=GroupFinder(evaluate))
 
 
-def chosen(sql: str, share: Fraction | int, *, spent: Cost | None = None, bought: frozenset[str] = frozenset()) -> Planned:
+def chosen(sql: str, share: Fraction | int, *, spent: Cost | None = None, bought: frozenset[str] = frozenset()) -> PlannedStatement:
     return with_better_noise(
         lambda known, price: plan(sql, known, price),
         FACTS,
@@ -48,7 +48,7 @@ def chosen(sql: str, share: Fraction | int, *, spent: Cost | None = None, bought
     )
 
 
-def is_laplace(planned: Planned) -> bool:
+def is_laplace(planned: PlannedStatement) -> bool:
     laws = {type(vector.vector.law) for query in planned.certified.queries for vector in query.vectors}
     assert len(laws) == 1 and laws <= {DiscreteLaplace, DiscreteGaussian}
     assert (planned.certified.cost.pure is not None) == (laws == {DiscreteLaplace})

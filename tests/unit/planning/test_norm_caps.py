@@ -11,7 +11,7 @@ import pytest
 from benchmarks.norm_caps import Table, drawn_table, edges, unit_noise
 
 from lapwing.contribution.clipping_bound import _spread, best_cap, bias_bound, predicted
-from lapwing.contribution.model import NormFit, NormHistogram, fitted_norms
+from lapwing.contribution.model import ContributionModel, NormHistogram, fitted_norms
 from tests.support.power import Together
 from tests.support.promises import watched
 from tests.unit.planning.test_norm_fit import EDGES, LARGEST, fit_of, pareto, units_by_bin
@@ -173,7 +173,7 @@ def test_released_values_may_be_anything(values: list[float]) -> None:
     assert all(math.isfinite(bound) and bound >= 0.0 for bound in bounds)
 
 
-def histogram_of(norms: np.typing.NDArray[np.float64], deviation: float, random: np.random.Generator) -> NormFit:
+def histogram_of(norms: np.typing.NDArray[np.float64], deviation: float, random: np.random.Generator) -> ContributionModel:
     ends = edges()
     bins = np.bincount(np.searchsorted(np.asarray(ends), norms - 1e-9), minlength=len(ends))
     noisy = bins + random.normal(0.0, deviation, size=len(ends))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from lapwing.contribution.model import NormFit, NormHistogram, fitted_norms, normal_scores
+from lapwing.contribution.model import ContributionModel, NormHistogram, fitted_norms, normal_scores
 from tests.support.promises import coverage
 
 LARGEST = 1000.0
@@ -26,7 +26,7 @@ def pareto(units: int, exponent: float) -> npt.NDArray[np.float64]:
     return np.minimum(((np.arange(units) + 0.5) / units) ** (-1.0 / exponent), LARGEST)
 
 
-def fit_of(norms: npt.NDArray[np.float64], *, seed: int, deviation: float = DEVIATION) -> NormFit:
+def fit_of(norms: npt.NDArray[np.float64], *, seed: int, deviation: float = DEVIATION) -> ContributionModel:
     noise = np.random.default_rng(seed).normal(0.0, deviation, size=len(EDGES))
     noisy = tuple(float(each) for each in units_by_bin(norms) + noise)
     return fitted_norms(NormHistogram(EDGES, noisy, deviation))
@@ -95,7 +95,7 @@ def test_gaps_between_whole_numbers_do_not_count_as_the_end() -> None:
     assert np.median([fit.excess(32.0) for fit in fits]) == pytest.approx(true_excess(norms, 32.0), rel=0.5)
 
 
-def sampled_fit(norms: npt.NDArray[np.float64], *, seed: int, deviation: float, one_in: int, told: int | None = None) -> NormFit:
+def sampled_fit(norms: npt.NDArray[np.float64], *, seed: int, deviation: float, one_in: int, told: int | None = None) -> ContributionModel:
     """The fit of a sample of units, which is ``told`` that it is one: each bin has as many of its units as chance gives it, and noise."""
     random = np.random.default_rng(seed)
     counted = random.binomial(units_by_bin(norms).astype(int), 1 / one_in)

@@ -12,7 +12,7 @@ import pytest
 
 from lapwing.contribution.clipping_bound import best_cap, bias_bound
 from lapwing.contribution.histograms import histogram_of, norms_of, norms_plan
-from lapwing.contribution.model import NormFit, NormHistogram, fitted_norms
+from lapwing.contribution.model import ContributionModel, NormHistogram, fitted_norms
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.domains import IntegerDomain
@@ -76,7 +76,7 @@ def spent(units: int, seed: int) -> npt.NDArray[np.float64]:
     return np.minimum(np.random.default_rng([seed, 5]).lognormal(math.log(ROW / 40.0), 1.0, units), ROW)
 
 
-def fit_of(norms: npt.NDArray[np.float64], *, zeros: int, deviation: float, seed: int, apart: bool = True) -> NormFit:
+def fit_of(norms: npt.NDArray[np.float64], *, zeros: int, deviation: float, seed: int, apart: bool = True) -> ContributionModel:
     """The fit of a noisy histogram; those of norm 0 in a bin of their own, or in the lowest."""
     random = np.random.default_rng([seed, 6])
     bins = np.bincount(np.searchsorted(np.asarray(EDGES), norms), minlength=len(EDGES)) + random.normal(0.0, deviation, len(EDGES))

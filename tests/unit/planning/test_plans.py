@@ -21,9 +21,9 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import GridSum, Grouped, PublicJoin, Ranked, RowCount, Scan
 from lapwing.kernel.stability import shape_of
 from lapwing.planning.group_enumeration.groups import GroupFinder
-from lapwing.planning.measures import Averaged, Counted, Summed, measured
+from lapwing.planning.measures import AverageMeasure, Counted, SumMeasure, measured
 from lapwing.planning.plan import plan_query
-from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.sql import bind
 from lapwing.statements import Statement
 from tests.support.sql_queries import SqlQueries
@@ -52,7 +52,7 @@ def planned(
     relation: str = "unbounded",
     price: Price | None = None,
     contributions: Contributions | None = None,
-) -> Planned:
+) -> PlannedStatement:
     known = facts(account, relation)
     statement = bind(sql, known, settings=Settings(), unit_columns=UNIT_COLUMNS)
     bought = {} if contributions is None else dict.fromkeys(known.tables, contributions)
@@ -68,7 +68,9 @@ def test_equal_measures_are_measured_once() -> None:
     found = measured(private.aggregates, shape_of(private.source, facts(Account.APPROXIMATE)))
     assert len(private.aggregates) == 4 and len(found.measures) == 4
     average, total, count, rows = found.recipes
-    assert isinstance(average, Averaged) and isinstance(total, Summed) and isinstance(count, Counted) and isinstance(rows, Counted)
+    assert (
+        isinstance(average, AverageMeasure) and isinstance(total, SumMeasure) and isinstance(count, Counted) and isinstance(rows, Counted)
+    )
     assert average.count == count.vector, "the count of an average is the count of its values"
     assert total.whole and found.has_average
 
@@ -116,7 +118,7 @@ def test_the_cost_is_the_price_and_never_more(account: Account, relation: str) -
         checked += 1
 
 
-def _smallest_noise(found: Planned) -> bool:
+def _smallest_noise(found: PlannedStatement) -> bool:
     """Whether some vector cannot be moved at all, so that its share buys nothing."""
     return any(vector.sensitivity.l1 == 0 for vector in found.certified.queries[0].vectors)
 

@@ -32,7 +32,7 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.stability import shape_of
-from lapwing.planning.group_enumeration.groups import GroupFinder, Possible
+from lapwing.planning.group_enumeration.groups import GroupFinder, PossibleGroups
 from lapwing.planning.group_enumeration.listing import listed
 from tests.support.reference import evaluator
 from tests.support.sizes import size
@@ -67,7 +67,7 @@ FACTS = Facts(
 Row = dict[str, Any]
 
 
-def find(source: Relation, *keys: Expression) -> Possible:
+def find(source: Relation, *keys: Expression) -> PossibleGroups:
     named = tuple((f"k{i}", key) for i, key in enumerate(keys))
     return GroupFinder(evaluate, lambda _: CLINIC_ROWS).find(source, named, FACTS, cells_max=100_000)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lapwing.contribution.clipping_bound import best_cap, bias_bound, lost_beside
-from lapwing.contribution.model import NormFit, NormHistogram, fitted_norms
+from lapwing.contribution.model import ContributionModel, NormHistogram, fitted_norms
 from tests.support.promises import watched
 
 EDGES = (*(2.0 ** (power / 2.0) for power in range(16)), 400.0)
@@ -18,7 +18,7 @@ COUNTS = np.repeat([0, 1, 2, 3], [9_548, 425, 26, 1])
 TRUTH = float(COUNTS.sum())
 
 
-def fit_of(bins: dict[int, float], *, deviation: float, whole: int, seed: int | None = None, mixed: bool = True) -> NormFit:
+def fit_of(bins: dict[int, float], *, deviation: float, whole: int, seed: int | None = None, mixed: bool = True) -> ContributionModel:
     noisy = np.zeros(len(EDGES)) if seed is None else np.random.default_rng([seed, 1]).normal(0.0, deviation, len(EDGES))
     for number, units in bins.items():
         noisy[number] += units

@@ -14,7 +14,7 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import Clipped, GridSum, Query, Ranked
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
-from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from tests.unit.sql.clinic import FACTS, bound
 
 KNOWN: Mapping[str, Contributions] = {
@@ -24,7 +24,7 @@ KNOWN: Mapping[str, Contributions] = {
 LIMITS = GroupLimits(10**6, 10**5)
 
 
-def planned(text: str, loss: Fraction = Fraction(1, 1_000)) -> Planned:
+def planned(text: str, loss: Fraction = Fraction(1, 1_000)) -> PlannedStatement:
     assert FACTS.account is Account.APPROXIMATE
     price = Price(loss, Fraction(1, 10**12))
     return plan_statement(bound(text).privates, FACTS, price, contributions=KNOWN, units=None, limits=LIMITS, finder=GroupFinder(evaluate))

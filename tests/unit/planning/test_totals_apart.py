@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from lapwing.answers.post_processing import evaluate
-from lapwing.contribution.model import NormFit, NormHistogram, fitted_norms
+from lapwing.contribution.model import ContributionModel, NormHistogram, fitted_norms
 from lapwing.kernel.accounting import Account, charge_loss
 from lapwing.kernel.domains import Domain, IntegerDomain, TextDomain
 from lapwing.kernel.expressions import Column
@@ -17,7 +17,7 @@ from lapwing.kernel.ir import KnownGroups, Scan, UnitNorms
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
-from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.planning.separate_totals import LEVELS_MOST, SHARES_MOST, most_queries
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
@@ -38,9 +38,9 @@ def rolled(*keys: str, levels: tuple[tuple[int, ...], ...], rows: int = 1) -> Pr
 def planned(
     *queries: PrivateQuery,
     account: Account = Account.APPROXIMATE,
-    norms: dict[UnitNorms, NormFit] | None = None,
+    norms: dict[UnitNorms, ContributionModel] | None = None,
     loss: Fraction = LOSS,
-) -> Planned:
+) -> PlannedStatement:
     rows = queries[0].source.rows_per_unit if isinstance(queries[0].source, Scan) else 1
     facts = Facts("t", 1, Neighbours.UNBOUNDED, account, {"t": TableFacts(COLUMNS, rows, 1_000_000)}, {})
     price = Price(loss, Fraction(1, 10**9) if account is Account.APPROXIMATE else Fraction(0))
@@ -97,7 +97,7 @@ def test_norms_of_every_level_are_wanted_and_decide_once_they_are_bought() -> No
     wanted = planned(query).wanted
     assert [len(norms.keys) for norms in wanted] == [1, 0]
 
-    def fits(long: bool) -> dict[UnitNorms, NormFit]:
+    def fits(long: bool) -> dict[UnitNorms, ContributionModel]:
         """Units of ten rows: all in one town, or each of its own."""
         fits = {}
         for norms in wanted:

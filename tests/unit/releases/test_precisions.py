@@ -17,23 +17,26 @@ import pytest
 
 from lapwing.releases.marginals.precisions import Objective, price_split, target_price
 from lapwing.releases.marginals.synopsis import Axes, MeasuredMarginal, Synopsis
-from lapwing.releases.marginals.workload import WantedCounts, Workload
+from lapwing.releases.marginals.workload import Workload, WorkloadQuery
 
 OBJECTIVES: tuple[Objective, ...] = ("rmse", "l1", "max")
 ADULT = (16, 9, 16, 16, 7, 15, 6, 5, 2, 16, 16, 16, 42, 2)
 """Sizes of the columns of the census table that releases are compared on, with large ones cut into 16 bins."""
 
-WORKLOADS: dict[str, tuple[Axes, tuple[WantedCounts, ...]]] = {
+WORKLOADS: dict[str, tuple[Axes, tuple[WorkloadQuery, ...]]] = {
     "up to three": (
         (16, 7, 15, 5, 2, 2),
-        tuple(WantedCounts(axes) for count in (1, 2, 3) for axes in itertools.combinations(range(6), count)),
+        tuple(WorkloadQuery(axes) for count in (1, 2, 3) for axes in itertools.combinations(range(6), count)),
     ),
-    "one large axis": ((50, 2, 2, 2), tuple(WantedCounts(axes) for count in (1, 2, 3) for axes in itertools.combinations(range(4), count))),
-    "pairs": ((2, 3, 5, 9), tuple(WantedCounts(axes) for axes in itertools.combinations(range(4), 2))),
-    "uneven weights": ((6, 4, 3), (WantedCounts((), 50.0), WantedCounts((0,), 10.0), WantedCounts((0, 1)), WantedCounts((1, 2), 3.0))),
-    "halves": ((8, 6, 4), (WantedCounts((0, 1), bins=(4, 3)), WantedCounts((0, 1, 2), bins=(2, 1, 2)), WantedCounts((2,), bins=(4,)))),
-    "census pairs": (ADULT, tuple(WantedCounts(axes) for axes in itertools.combinations(range(len(ADULT)), 2))),
-    "an axis of one bin": ((4, 1, 3), (WantedCounts((0, 1)), WantedCounts((1, 2)), WantedCounts((0, 1, 2), 0.1))),
+    "one large axis": (
+        (50, 2, 2, 2),
+        tuple(WorkloadQuery(axes) for count in (1, 2, 3) for axes in itertools.combinations(range(4), count)),
+    ),
+    "pairs": ((2, 3, 5, 9), tuple(WorkloadQuery(axes) for axes in itertools.combinations(range(4), 2))),
+    "uneven weights": ((6, 4, 3), (WorkloadQuery((), 50.0), WorkloadQuery((0,), 10.0), WorkloadQuery((0, 1)), WorkloadQuery((1, 2), 3.0))),
+    "halves": ((8, 6, 4), (WorkloadQuery((0, 1), bins=(4, 3)), WorkloadQuery((0, 1, 2), bins=(2, 1, 2)), WorkloadQuery((2,), bins=(4,)))),
+    "census pairs": (ADULT, tuple(WorkloadQuery(axes) for axes in itertools.combinations(range(len(ADULT)), 2))),
+    "an axis of one bin": ((4, 1, 3), (WorkloadQuery((0, 1)), WorkloadQuery((1, 2)), WorkloadQuery((0, 1, 2), 0.1))),
 }
 
 
@@ -157,7 +160,7 @@ def test_predicted_deviations_are_those_of_the_synopsis(name: str, pure: bool) -
 def test_predicted_distances_are_those_of_repeated_noise() -> None:
     sizes = (5, 4, 3)
     pairs = list(itertools.combinations(range(3), 2))
-    split = price_split(sizes, [WantedCounts(axes) for axes in pairs], pure=False)
+    split = price_split(sizes, [WorkloadQuery(axes) for axes in pairs], pure=False)
     rows, price = 2_000, 0.01
     said = split.total_variations(pairs, price, rows=rows)
     generator = np.random.default_rng(6)
@@ -192,7 +195,7 @@ def test_four_thousand_counts_within_one_percent() -> None:
     sizes = (16, 7, 15, 5, 2, 2)
     target = 0.01 * 48_842 / NormalDist().inv_cdf(1.0 - 0.0005)
     wanted = [
-        WantedCounts(axes, bins=tuple(max(1, sizes[axis] // 2) for axis in axes))
+        WorkloadQuery(axes, bins=tuple(max(1, sizes[axis] // 2) for axis in axes))
         for count in (1, 2, 3)
         for axes in itertools.combinations(range(6), count)
     ]
@@ -204,7 +207,7 @@ def test_four_thousand_counts_within_one_percent() -> None:
 @pytest.mark.parametrize(("ways", "most"), [(2, 1.06), (3, 1.08)], ids=["pairs", "triples"])
 def test_plain_marginals_are_near_the_best_of_all_ways_to_measure(ways: int, most: float) -> None:
     """If residuals were measured instead, each at a precision of its own, the best is known in closed form (mean squared error)."""
-    wanted = tuple(WantedCounts(axes) for axes in itertools.combinations(range(len(ADULT)), ways))
+    wanted = tuple(WorkloadQuery(axes) for axes in itertools.combinations(range(len(ADULT)), ways))
     split = price_split(ADULT, wanted, pure=False, objective="rmse")
     needs: dict[Axes, float] = {}
     for each in wanted:
@@ -223,7 +226,7 @@ def test_plain_marginals_are_near_the_best_of_all_ways_to_measure(ways: int, mos
 
 
 def test_tables_that_gain_nothing_are_left_out() -> None:
-    wanted = tuple(WantedCounts(axes) for axes in itertools.combinations(range(len(ADULT)), 2))
+    wanted = tuple(WorkloadQuery(axes) for axes in itertools.combinations(range(len(ADULT)), 2))
     for pure in (False, True):
         split = price_split(ADULT, wanted, pure=pure)
         assert split.tables == tuple(each.axes for each in wanted)
@@ -231,7 +234,7 @@ def test_tables_that_gain_nothing_are_left_out() -> None:
 
 def test_larger_tables_are_measured_where_a_pure_price_goes_further_so() -> None:
     """Three pairs of columns of two values: their joint table costs one share and not three."""
-    wanted = tuple(WantedCounts(axes) for axes in itertools.combinations(range(3), 2))
+    wanted = tuple(WorkloadQuery(axes) for axes in itertools.combinations(range(3), 2))
     alone = price_split((2, 2, 2), wanted, pure=True)
     joint = price_split((2, 2, 2), wanted, pure=True, further=[(0, 1, 2)])
     assert joint.tables == ((0, 1, 2),)
@@ -239,7 +242,7 @@ def test_larger_tables_are_measured_where_a_pure_price_goes_further_so() -> None
 
 
 def test_a_sum_over_all_bins_is_a_count_of_the_smaller_table() -> None:
-    split = price_split((4, 5), [WantedCounts((0, 1), bins=(2, 5))], pure=False)
+    split = price_split((4, 5), [WorkloadQuery((0, 1), bins=(2, 5))], pure=False)
     assert split.tables == ((), (0,))
     of_both, of_one = split.cell_deviations([(0, 1), (0,)], 0.5)
     assert of_both == math.inf
@@ -275,14 +278,14 @@ def test_the_same_division_comes_out_every_time() -> None:
     "attempt",
     [
         lambda: price_split((2, 3), [], pure=False),
-        lambda: price_split((2, 3), [WantedCounts((1, 0))], pure=False),
-        lambda: price_split((2, 3), [WantedCounts((2,))], pure=False),
-        lambda: price_split((2, 3), [WantedCounts((0,), bins=(3,))], pure=False),
-        lambda: price_split((2, 3), [WantedCounts((0,), bins=(1, 1))], pure=False),
-        lambda: price_split((2, 3), [WantedCounts((0,), 0.0)], pure=False),
-        lambda: target_price((2, 3), [WantedCounts((0,))], [], pure=False),
-        lambda: target_price((2, 3), [WantedCounts((0,))], [0.0], pure=False),
-        lambda: price_split((2, 3), [WantedCounts((0,))], pure=False).deviations([WantedCounts((0,))], 0.0),
+        lambda: price_split((2, 3), [WorkloadQuery((1, 0))], pure=False),
+        lambda: price_split((2, 3), [WorkloadQuery((2,))], pure=False),
+        lambda: price_split((2, 3), [WorkloadQuery((0,), bins=(3,))], pure=False),
+        lambda: price_split((2, 3), [WorkloadQuery((0,), bins=(1, 1))], pure=False),
+        lambda: price_split((2, 3), [WorkloadQuery((0,), 0.0)], pure=False),
+        lambda: target_price((2, 3), [WorkloadQuery((0,))], [], pure=False),
+        lambda: target_price((2, 3), [WorkloadQuery((0,))], [0.0], pure=False),
+        lambda: price_split((2, 3), [WorkloadQuery((0,))], pure=False).deviations([WorkloadQuery((0,))], 0.0),
     ],
     ids=["nothing", "descending", "no axis", "too many bins", "bins of no axis", "no weight", "no target", "target 0", "price 0"],
 )

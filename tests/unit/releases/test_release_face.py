@@ -17,7 +17,7 @@ from lapwing.errors import LapwingError, LedgerError, Refused
 from lapwing.receipts import new_key
 from lapwing.releases import plan as planned
 from lapwing.releases.report import release_html
-from lapwing.releases.request import ReleaseRequest, Wanted
+from lapwing.releases.request import QuantileRequest, ReleaseRequest
 from tests.support.rich_clinic import exact_rows, prepare_rich_clinic
 
 EXACT = "100000"
@@ -216,7 +216,9 @@ def test_what_cannot_be_asked_for_is_refused_at_once(code: str, make: Callable[[
         ("axis-unknown", Marginals("patient_id", ways=1), {"table": "patients"}),
     ],
 )
-def test_what_the_table_cannot_give_is_refused(clinic: lapwing.DataSet, code: str, wanted: Wanted, options: dict[str, object]) -> None:
+def test_what_the_table_cannot_give_is_refused(
+    clinic: lapwing.DataSet, code: str, wanted: QuantileRequest, options: dict[str, object]
+) -> None:
     with pytest.raises(Refused) as refusal:
         clinic.release(wanted, name="no", **options)  # type: ignore[arg-type]
     assert refusal.value.code == code

@@ -18,7 +18,7 @@ from lapwing.kernel.expressions import Column, Function, Literal, call
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import issue
-from lapwing.releases.weights.multiplicative_weights import CountedCells, MultiplicativeWeights
+from lapwing.releases.weights.multiplicative_weights import CellSubset, MultiplicativeWeights
 from lapwing.releases.weights.plan import PlannedWeights, WeightsRequest, other_ways, planned_weights
 
 CELLS = 16
@@ -33,22 +33,22 @@ def request(alpha: Fraction, *, rows: int, starts: int = 1, confidence: Fraction
     return WeightsRequest("rows", ("cell",), (), alpha, starts, confidence, rows)
 
 
-def cells_of(listed: list[int], cells: int = CELLS) -> CountedCells:
+def cells_of(listed: list[int], cells: int = CELLS) -> CellSubset:
     counted = np.zeros(cells, dtype=np.bool_)
     counted[listed] = True
-    return CountedCells((0,), counted)
+    return CellSubset((0,), counted)
 
 
 def test_weights_say_whole_rows_and_learn_towards_what_they_are_told() -> None:
     weights = MultiplicativeWeights([4, 2], 800)
-    half = CountedCells((1,), np.array([True, False]))
-    corner = CountedCells((0, 1), np.eye(4, 2, dtype=np.bool_))
+    half = CellSubset((1,), np.array([True, False]))
+    corner = CellSubset((0, 1), np.eye(4, 2, dtype=np.bool_))
     assert (weights.estimate(half), weights.estimate(corner), weights.rows) == (400, 200, 800)
     for _ in range(20):
         weights.learn(half, 600, noise=4, least=1)
     assert 590 <= weights.estimate(half) <= 610
     assert abs(weights.probabilities().sum() - 1) < 1e-9
-    weights.learn(CountedCells((), np.array(True)), 1_000, noise=4, least=1)
+    weights.learn(CellSubset((), np.array(True)), 1_000, noise=4, least=1)
     assert weights.rows == 1_000, "a count of all rows says how many there are"
     weights.learn(half, 10**9, noise=0, least=1)
     assert np.isfinite(weights.probabilities()).all() and weights.estimate(half) == 1_000

@@ -11,7 +11,7 @@ from sqlglot.parser import Parser
 
 from lapwing.errors import LapwingError, Refused
 from lapwing.sql.rows.aggregates import KNOWN
-from lapwing.sql.rows.names import Known
+from lapwing.sql.rows.names import BindCatalog
 from lapwing.sql.scalars.handlers import HANDLERS
 from lapwing.sql.statement import OWN_FUNCTIONS, bind_tree
 from lapwing.sql.text.parse import OwnFunctions, deep_recursion, parse
@@ -26,7 +26,7 @@ PLANTED: tuple[object, ...] = (True, "WORD", exp.Literal.number(1), exp.column("
 
 
 def _bind(source: Source, tree: exp.Expr) -> Statement:
-    return bind_tree(source, tree, Known(FACTS, UNIT_COLUMNS, REFERENCES, PUBLIC_ROWS.get), settings=SETTINGS, moment=MOMENT)
+    return bind_tree(source, tree, BindCatalog(FACTS, UNIT_COLUMNS, REFERENCES, PUBLIC_ROWS.get), settings=SETTINGS, moment=MOMENT)
 
 
 @pytest.fixture(scope="module")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from lapwing.answers.assembly import Assembled
+from lapwing.answers.assembly import AssembledAnswer
 from lapwing.answers.display.number_format import figure
 from lapwing.answers.notes.clipping import loss_notes
 from lapwing.kernel.release import Released
-from lapwing.planning.measures import Averaged, Summed
-from lapwing.planning.planned import Planned
+from lapwing.planning.measures import AverageMeasure, SumMeasure
+from lapwing.planning.planned import PlannedStatement
 from lapwing.statements import PostProcess
 
 
-def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit: str) -> tuple[str, ...]:
+def notes_of(planned: PlannedStatement, released: Released, assembled: AssembledAnswer, *, unit: str) -> tuple[str, ...]:
     """What an analyst should know about this answer; from released values and public facts only."""
     notes = impossible_notes(planned)
     thresholds = sorted({table.threshold for table in released.tables if table.threshold is not None})
@@ -33,21 +33,21 @@ def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit
         notes.append(f"{noise:,} of the {groups:,} groups that this is computed from are noise only: leave out the smallest, or use fewer")
     wide = [name for name, intervals in assembled.intervals.items() if _mostly_wide(assembled, name, intervals)]
     if wide:
-        summed = any(isinstance(recipe, Summed | Averaged) for part in planned.parts for recipe in part.recipes)
+        summed = any(isinstance(recipe, SumMeasure | AverageMeasure) for part in planned.parts for recipe in part.recipes)
         clamped = ", or clamp what is summed, as in SUM(LEAST(x, 100))" if summed else ""
         said = f"the error bars of {', '.join(wide)} are wider than most of the values"
         notes.append(f"{said}: ask with a larger epsilon or fewer groups{clamped}")
     return tuple(notes)
 
 
-def declared_notes(planned: Planned, post: PostProcess) -> list[str]:
+def declared_notes(planned: PlannedStatement, post: PostProcess) -> list[str]:
     """That groups are declared ones, rows or no rows, where something is computed over them."""
     if not post.aggregates or not any(part.number is None and part.groups and part.query.keys for part in planned.parts):
         return []
     return ["declared groups count here whether they have rows or not: HAVING COUNT(*) > 0 leaves out empty ones, which is measured"]
 
 
-def impossible_notes(planned: Planned) -> list[str]:
+def impossible_notes(planned: PlannedStatement) -> list[str]:
     """That conditions cannot be met, where they cannot."""
     if not any(part.impossible for part in planned.parts):
         return []
@@ -55,7 +55,7 @@ def impossible_notes(planned: Planned) -> list[str]:
     return [f"no row can meet these conditions, by what is declared: {known}, and nothing was measured for them"]
 
 
-def _mostly_wide(assembled: Assembled, name: str, intervals: list[Any]) -> bool:
+def _mostly_wide(assembled: AssembledAnswer, name: str, intervals: list[Any]) -> bool:
     values = assembled.table.column(name).to_pylist()
     wide = [i is not None and v is not None and (i.hi - i.lo) / 2 > abs(float(v)) for v, i in zip(values, intervals, strict=True)]
     return bool(wide) and sum(wide) * 2 > len(wide)

@@ -7,17 +7,17 @@ from dataclasses import replace
 from lapwing.answers.display.number_format import figure
 from lapwing.contribution.bounding import BoundingKind
 from lapwing.contribution.clipping_bound import CapChoice, lost_beside
-from lapwing.contribution.histograms import NormCut
+from lapwing.contribution.histograms import ClippingBound
 from lapwing.kernel.release import NoisyTable, Released
 from lapwing.planning.measures import Counted
-from lapwing.planning.planned import Part, Planned
+from lapwing.planning.planned import Part, PlannedStatement
 from lapwing.planning.ratio_estimator import would_help
 
 SMALLEST_SHARE = 0.001
 """Shares below this are said to be less than it."""
 
 
-def loss_notes(planned: Planned, released: Released, *, unit: str) -> tuple[str, ...]:
+def loss_notes(planned: PlannedStatement, released: Released, *, unit: str) -> tuple[str, ...]:
     """One note for each query that is bounded, the same ones once."""
     notes = [_of_part(part, planned, released, unit) for part in planned.parts if part.number is not None]
     totals = [_of_part(total, planned, released, unit) for part in planned.parts for total in part.apart.values()]
@@ -28,7 +28,7 @@ def loss_notes(planned: Planned, released: Released, *, unit: str) -> tuple[str,
     return tuple(dict.fromkeys(note for note in notes if note))
 
 
-def _of_part(part: Part, planned: Planned, released: Released, unit: str) -> str:
+def _of_part(part: Part, planned: PlannedStatement, released: Released, unit: str) -> str:
     if part.cuts:
         # Averages have caps of their own, far lower: what those cut off, a sum and a count lose alike.
         totals = {name: cut for name, cut in part.cuts.items() if name not in part.together} or dict(part.cuts)
@@ -60,7 +60,7 @@ def _of_part(part: Part, planned: Planned, released: Released, unit: str) -> str
     )
 
 
-def _beside_the_value(cut: NormCut, table: NoisyTable, name: str) -> CapChoice:
+def _beside_the_value(cut: ClippingBound, table: NoisyTable, name: str) -> CapChoice:
     """What was predicted, as shares of the one value that was released where there is one: it says how much there is."""
     choice = cut.choice
     if cut.cells > 1 or cut.signed or len(table.groups) != 1:
@@ -96,7 +96,7 @@ def is_better_scaled(part: Part) -> bool:
     return any(would_help(cut) for name, cut in part.cuts.items() if name not in part.together)
 
 
-def is_cutting(part: Part, planned: Planned) -> bool:
+def is_cutting(part: Part, planned: PlannedStatement) -> bool:
     """Whether the bound of a part leaves out anything that its relation allows."""
     if part.number is None or planned.measured is None:
         return False

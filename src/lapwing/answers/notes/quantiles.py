@@ -11,9 +11,9 @@ from typing import assert_never
 
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, Target
-from lapwing.planning.planned import Part, Planned
+from lapwing.planning.planned import Part, PlannedStatement
 from lapwing.planning.quantile_errors import rank_errors
-from lapwing.planning.quantiles import Chosen
+from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.statements import Statement
 
 
@@ -25,7 +25,7 @@ def quantile_errors(
     errors = {name: rank_errors(tree, confidence=confidence, rows_max=query.shape.rows_max) for name, tree in sets.items()}
     spans = dict(statement.spans)
     for index, recipe in enumerate(part.recipes):
-        if isinstance(recipe, Chosen):
+        if isinstance(recipe, QuantileMeasure):
             span, target = spans.get(f"q{number}.a{index}"), sets[recipe.quantiles].targets[recipe.target]
             name = f"aggregate {index + 1}" if span is None else " ".join(statement.text[span.start : span.end].split())
             yield name, answered_as(target), errors[recipe.quantiles][recipe.target]
@@ -44,7 +44,7 @@ def answered_as(target: Target) -> str:
             assert_never(target)
 
 
-def quantile_notes(statement: Statement, planned: Planned, *, confidence: Fraction) -> tuple[str, ...]:
+def quantile_notes(statement: Statement, planned: PlannedStatement, *, confidence: Fraction) -> tuple[str, ...]:
     """One note for each quantile of an answer."""
     notes = []
     for number, part in enumerate(planned.parts):

@@ -7,12 +7,12 @@ from contextlib import closing
 from pathlib import Path
 
 from lapwing.audit.lists.conformance import Worlds
-from lapwing.audit.lists.written_lists import Written, WrittenOutcome, run_written, written_list
+from lapwing.audit.lists.written_lists import ListedStatement, WrittenOutcome, run_written, written_list
 
 FILE = "second_list.sql"
 
 
-def second_list() -> tuple[Written, ...]:
+def second_list() -> tuple[ListedStatement, ...]:
     """The list, in its order."""
     return written_list(FILE)
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from lapwing.audit.lists.benchmark_lists import BenchmarkList, write_benchmark
 from lapwing.audit.lists.conformance import Worlds
-from lapwing.audit.lists.written_lists import Written, WrittenOutcome, run_written, written_list
+from lapwing.audit.lists.written_lists import ListedStatement, WrittenOutcome, run_written, written_list
 from lapwing.demo import shop_rows
 
 FILE = "third_list.sql"
 SHOP = BenchmarkList("shop", FILE, "shop.toml", shop_rows.all_tables, 500)
 
 
-def third_list() -> tuple[Written, ...]:
+def third_list() -> tuple[ListedStatement, ...]:
     """The list, in its order."""
     return written_list(FILE)
 

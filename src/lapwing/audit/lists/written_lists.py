@@ -43,7 +43,7 @@ class Uncompared(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ListedStatement:
     """A statement of a list; ``expected`` is ``ANSWERED``, ``KNOWN_WRONG`` or the code of its refusal."""
 
     kind: str
@@ -59,7 +59,7 @@ class Written:
 class WrittenOutcome:
     """What became of it: ``ANSWERED``, ``DIFFERENT`` or a code."""
 
-    listed: Written
+    listed: ListedStatement
     found: str
     uncompared: Uncompared | None = None
     detail: str = ""
@@ -127,15 +127,16 @@ class BareServer(Protocol):
         """What it answers; None where it does not accept the statement."""
 
 
-def written_list(file: str) -> tuple[Written, ...]:
+def written_list(file: str) -> tuple[ListedStatement, ...]:
     """The list in a file, in its order."""
     text = resources.files("lapwing.demo").joinpath(file).read_text(encoding="utf-8")
     return tuple(
-        Written(kind, name, expected, sql, dialect or "duckdb", why) for kind, name, dialect, expected, why, sql in _ENTRY.findall(text)
+        ListedStatement(kind, name, expected, sql, dialect or "duckdb", why)
+        for kind, name, dialect, expected, why, sql in _ENTRY.findall(text)
     )
 
 
-def run_written(worlds: Worlds, statements: Sequence[Written], *, postgres: str | None) -> Iterator[WrittenOutcome]:
+def run_written(worlds: Worlds, statements: Sequence[ListedStatement], *, postgres: str | None) -> Iterator[WrittenOutcome]:
     """Outcomes of statements about these worlds, compared with bare DuckDB and with a PostgreSQL server where one is given."""
     if postgres is None:
         yield from (_found(worlds, listed, None) for listed in statements)
@@ -146,7 +147,7 @@ def run_written(worlds: Worlds, statements: Sequence[Written], *, postgres: str 
         yield from (_found(worlds, listed, server) for listed in statements)
 
 
-def _found(worlds: Worlds, listed: Written, postgres: BareServer | None) -> WrittenOutcome:
+def _found(worlds: Worlds, listed: ListedStatement, postgres: BareServer | None) -> WrittenOutcome:
     """What becomes of a statement, whatever happens."""
     try:
         return _outcome(worlds, listed, postgres)
@@ -156,7 +157,7 @@ def _found(worlds: Worlds, listed: Written, postgres: BareServer | None) -> Writ
         return WrittenOutcome(listed, f"ended-in-{type(error).__name__}", detail=str(error))
 
 
-def _outcome(worlds: Worlds, listed: Written, postgres: BareServer | None) -> WrittenOutcome:
+def _outcome(worlds: Worlds, listed: ListedStatement, postgres: BareServer | None) -> WrittenOutcome:
     curator, dialect = worlds.ordinary.curator, listed.dialect
     worlds.ordinary.explain(listed.sql, dialect=dialect)
     if about_itself(curator, listed.sql, dialect=dialect, analyst=None) is not None:

@@ -16,7 +16,7 @@ from lapwing.interfaces.cli.conformance import add_conformance
 from lapwing.interfaces.cli.ledger.commands import ledger_app, receipt_app
 from lapwing.interfaces.cli.ledger.policies import add_policies
 from lapwing.interfaces.cli.owning import add_owning
-from lapwing.interfaces.cli.place import Whereabouts
+from lapwing.interfaces.cli.place import GlobalOptions
 from lapwing.interfaces.cli.releases import release_app
 from lapwing.interfaces.cli.serving import add_serving
 from lapwing.interfaces.cli.starting import add_starting
@@ -51,7 +51,7 @@ def main() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
-    sys.stdout, sys.stderr = cast(TextIO, terminal.Careful(sys.stdout)), cast(TextIO, terminal.Careful(sys.stderr))
+    sys.stdout, sys.stderr = cast(TextIO, terminal.EscapingStream(sys.stdout)), cast(TextIO, terminal.EscapingStream(sys.stderr))
     for number in (signal.SIGTERM, signal.SIGHUP):
         # Told to stop, a command ends in order: what it reserved is forfeited by itself and does not count as the death of a process.
         signal.signal(number, _stopped)
@@ -110,4 +110,4 @@ def _lapwing(
     4 the budget cannot pay; 5 the owner must act (catalogue, preparation);
     6 an audit refuted a claim.
     """
-    context.obj = Whereabouts(directory, server, data_set, token_file)
+    context.obj = GlobalOptions(directory, server, data_set, token_file)

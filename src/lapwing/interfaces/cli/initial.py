@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lapwing.curator.source_schemas import SUFFIXES, UnreadableSource, columns_of_files, read_columns, source_files, table_columns
 from lapwing.interfaces.cli.exits import usage_error
-from lapwing.owner.catalogue_draft import WishedTable, count_todos, draft, named_tables, safe_name
+from lapwing.owner.catalogue_draft import RequestedTable, count_todos, draft, named_tables, safe_name
 from lapwing.owner.catalogue_text import id_of_place
 
 _WILDCARDS = "*?["
@@ -81,12 +81,12 @@ def _is_table(name: str, engine: str) -> bool:
     return engine == "postgres" or (engine == "spark" and "/" not in name and not name.endswith(".parquet"))
 
 
-def _on_engine(name: str, engine: str, connection: str) -> WishedTable:
+def _on_engine(name: str, engine: str, connection: str) -> RequestedTable:
     """A table on a server or in a session."""
-    return WishedTable(name.split(".")[-1].strip('"'), name, table_columns(name, engine, connection))
+    return RequestedTable(name.split(".")[-1].strip('"'), name, table_columns(name, engine, connection))
 
 
-def _source(file: str, directory: Path) -> WishedTable:
+def _source(file: str, directory: Path) -> RequestedTable:
     """A table of files."""
     files = source_files(Path(), file)
     if not files:
@@ -97,7 +97,7 @@ def _source(file: str, directory: Path) -> WishedTable:
         raise usage_error(str(error)) from None
     line = Path(os.path.relpath(file, directory)).as_posix()
     folders = [part.partition("=") for part in Path(files[0]).parent.parts]
-    return WishedTable(_wished_name(Path(file)), line, columns, tuple(name for name, sign, _ in folders if name and sign))
+    return RequestedTable(_wished_name(Path(file)), line, columns, tuple(name for name, sign, _ in folders if name and sign))
 
 
 def _wished_name(path: Path) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Whereabouts:
+class GlobalOptions:
     """What was said before the command."""
 
     directory: Path = Path()
@@ -27,11 +27,11 @@ class Whereabouts:
     """On a server that has several."""
     token_file: Path | None = None
 
-    def but(self, *, directory: Path | None, server: str | None, data_set: str | None, token_file: Path | None) -> Whereabouts:
+    def but(self, *, directory: Path | None, server: str | None, data_set: str | None, token_file: Path | None) -> GlobalOptions:
         """The same with what is said after the command."""
         if directory is not None and (server or self.server) is not None:
             raise usage_error("a data set is here or on a server, not both")
-        return Whereabouts(
+        return GlobalOptions(
             self.directory if directory is None else directory,
             self.server if server is None else server,
             self.data_set if data_set is None else data_set,
@@ -61,9 +61,9 @@ class Whereabouts:
         return connect(self.server, token=None if self.token_file is None else token_in(self.token_file), data_set=self.data_set)
 
 
-def whereabouts(context: typer.Context) -> Whereabouts:
+def whereabouts(context: typer.Context) -> GlobalOptions:
     """What was said before the command."""
-    said: Whereabouts = context.obj
+    said: GlobalOptions = context.obj
     return said
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Never
 from lapwing.interfaces.cli.exits import usage_error
 
 if TYPE_CHECKING:
-    from lapwing.releases.request import Wanted
+    from lapwing.releases.request import QuantileRequest
 
 WAYS = 2
 """Columns that are counted together, if nothing is said."""
@@ -27,7 +27,7 @@ class Method(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PartWords:
+class PartText:
     """One part of a release in words."""
 
     columns: Sequence[str]
@@ -38,7 +38,7 @@ class PartWords:
     by: Sequence[str] = ()
     branch: int | None = None
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> QuantileRequest:
         """What it asks for."""
         from lapwing.releases.request import Marginals, RangeTree, SyntheticTable
 
@@ -61,7 +61,7 @@ class PartWords:
         return Marginals(*names, ways=min(self.ways, len(names)), bins=bins)
 
 
-def further_part(words: str) -> Wanted:
+def further_part(words: str) -> QuantileRequest:
     """A further part of a release, such as ``birth_year --tree --by sex``."""
     parser = _Words(add_help=False, allow_abbrev=False)
     parser.add_argument("columns", nargs="+")
@@ -75,7 +75,7 @@ def further_part(words: str) -> Wanted:
         found = parser.parse_args(shlex.split(words))
     except ValueError as error:
         raise usage_error(f"the further part {words!r} cannot be read: {error}") from None
-    return PartWords(**vars(found)).wanted()
+    return PartText(**vars(found)).wanted()
 
 
 class _Words(argparse.ArgumentParser):

@@ -9,7 +9,7 @@ import typer
 
 from lapwing.interfaces.cli.exits import reported, usage_error
 from lapwing.interfaces.cli.place import whereabouts
-from lapwing.interfaces.cli.release_words import WAYS, Method, PartWords, further_part
+from lapwing.interfaces.cli.release_words import WAYS, Method, PartText, further_part
 from lapwing.interfaces.cli.views import AnswerFormat, write_answer, write_table
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def plan(
         lapwing -C clinic release plan all sex region smoker --with "birth_year --tree --by sex" --with "sex region --synthetic"
     """
     with reported(), whereabouts(context).opened(analyst=analyst) as data_set:
-        wanted = [PartWords(columns, ways, synthetic, method, tree, by or (), branch).wanted(), *map(further_part, further or ())]
+        wanted = [PartText(columns, ways, synthetic, method, tree, by or (), branch).wanted(), *map(further_part, further or ())]
         planned = data_set.release(*wanted, name=name, table=table, epsilon=epsilon, rows_per_unit=rows_per_unit, shares=share or ())
         typer.echo(planned.explain())
 
@@ -105,7 +105,7 @@ def run(
         lapwing -C clinic release query people "SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex"
     """
     with reported(), whereabouts(context).opened(analyst=analyst) as data_set:
-        wanted = [PartWords(columns, ways, synthetic, method, tree, by or (), branch).wanted(), *map(further_part, further or ())]
+        wanted = [PartText(columns, ways, synthetic, method, tree, by or (), branch).wanted(), *map(further_part, further or ())]
         planned = data_set.release(*wanted, name=name, table=table, epsilon=epsilon, rows_per_unit=rows_per_unit, shares=share or ())
         cost = planned.cost
         bought = planned.run()

@@ -34,7 +34,7 @@ def printable(text: str) -> str:
     return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-class Careful:
+class EscapingStream:
     """A standard stream on which nothing that is printed acts on the terminal, but for the colours of the console."""
 
     def __init__(self, stream: TextIO) -> None:

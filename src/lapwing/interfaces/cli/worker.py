@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from lapwing.interfaces.console.mounting import add_console
-from lapwing.interfaces.http.access import Office
+from lapwing.interfaces.http.access import AppState
 from lapwing.interfaces.http.api import application
 from lapwing.interfaces.http.configuration import ServerConfiguration
 from lapwing.interfaces.http.run import configured_worker, open_office
@@ -32,7 +32,7 @@ def with_wire() -> FastAPI:
     opened = open_office(configuration, home)
 
     @asynccontextmanager
-    async def beside(office: Office) -> AsyncIterator[None]:
+    async def beside(office: AppState) -> AsyncIterator[None]:
         async with wired(office, home):
             yield
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lapwing.errors import LapwingError
 from lapwing.interfaces.console.questions import PageQuestion
-from lapwing.interfaces.http.access import AllowedCall
+from lapwing.interfaces.http.access import AuthorizedRequest
 from lapwing.interfaces.http.routes import asking
 from lapwing.interfaces.http.shapes import AskedBody
 from lapwing.interfaces.http.statement_words import statement_words
@@ -19,7 +19,7 @@ FIRST_TABLES_MAX = 4
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
-async def first_questions(call: AllowedCall) -> list[tuple[str, str]]:
+async def first_questions(call: AuthorizedRequest) -> list[tuple[str, str]]:
     """Questions that suit the declared columns, each in words and as an address keeps it: a few of each table."""
     try:
         tables = (await asking.described(call))["tables"][:FIRST_TABLES_MAX]
@@ -33,7 +33,7 @@ async def first_questions(call: AllowedCall) -> list[tuple[str, str]]:
     return [(words, PageQuestion(sql, FIRST_EPSILON).token()) for words, sql in asked]
 
 
-async def example(call: AllowedCall, tables: list[str]) -> str:
+async def example(call: AuthorizedRequest, tables: list[str]) -> str:
     """A statement that would be answered: counts by a declared list where there is one, else the count of a table; empty without either.
 
     Which names a statement may use, and how many groups it may have, is for the planner to say: each candidate is explained first.

@@ -44,7 +44,7 @@ _KEY_LIKE = re.compile(r"(^|_)(id|key|uuid|nr|no|number|code)$")
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenTable:
+class TableChoice:
     """A table that is to be declared: its name in the catalogue, where it is from, and its columns."""
 
     name: str
@@ -93,13 +93,13 @@ class OwnerAnswers:
         return (databases.pop() if databases else None), chosen
 
     @cached_property
-    def tables(self) -> list[ChosenTable]:
+    def tables(self) -> list[TableChoice]:
         """The tables that were chosen, with the columns of their schemas."""
         database, chosen = self._taken
         found = self._new_data.sources(chosen, database)
-        return [ChosenTable(one.name, source, one.columns) for one, source in zip(found, chosen, strict=True)]
+        return [TableChoice(one.name, source, one.columns) for one, source in zip(found, chosen, strict=True)]
 
-    def table(self, name: str) -> ChosenTable:
+    def table(self, name: str) -> TableChoice:
         """One of the tables."""
         for table in self.tables:
             if table.name == name:
@@ -156,11 +156,11 @@ class OwnerAnswers:
     # -- how tables lead to them ----------------------------------------------------------------------------------------------------
 
     @property
-    def others(self) -> list[ChosenTable]:
+    def others(self) -> list[TableChoice]:
         """Tables that have to lead to the table of units."""
         return [] if self.people is None else [table for table in self.tables if table.name != self.people[0]]
 
-    def proposed_link(self, table: ChosenTable) -> ProposedLink:
+    def proposed_link(self, table: TableChoice) -> ProposedLink:
         """What leads from this table to somebody: as the database says, else by equal names."""
         assert self.people is not None
         for column in table.columns:
@@ -226,11 +226,11 @@ class OwnerAnswers:
         guessed = next((guess for guess, pattern in likely.items() if pattern.search(name)), "skip")
         return {**column, "proposed": kind or guessed, "guessed": kind is None}
 
-    def asked_columns(self, table: ChosenTable) -> list[dict[str, Any]]:
+    def asked_columns(self, table: TableChoice) -> list[dict[str, Any]]:
         """The columns whose values are asked about: all that are no key."""
         return [self.proposed_column(column) for column in table.columns if (table.name, column["name"]) not in self.keys]
 
-    def columns(self, table: ChosenTable, *, keys_alone: bool = False) -> dict[str, ColumnBody]:
+    def columns(self, table: TableChoice, *, keys_alone: bool = False) -> dict[str, ColumnBody]:
         """The columns that are kept, as catalogues declare them."""
         kept: dict[str, ColumnBody] = {}
         for column in table.columns:
@@ -287,7 +287,7 @@ class OwnerAnswers:
             hint = "small letters, digits and hyphens, beginning with a letter"
             raise CallRefused("body-invalid", "the name of the data set cannot be used", hint=hint) from None
 
-    def _table(self, table: ChosenTable, database: str | None, *, keys_alone: bool) -> TableBody:
+    def _table(self, table: TableChoice, database: str | None, *, keys_alone: bool) -> TableBody:
         is_people = self.people is not None and self.people[0] == table.name
         most = _whole(self.said.get("most" if is_people else f"rows-{table.name}", ""), f"how many rows of {table.name} one can have")
         if self.people is None:

@@ -25,7 +25,7 @@ from lapwing.interfaces.console.visits import (
     set_cookie,
     visiting,
 )
-from lapwing.interfaces.http.access import Office, address_of, count_failure, office_of
+from lapwing.interfaces.http.access import AppState, address_of, count_failure, office_of
 from lapwing.interfaces.http.identity.identities import GROUP_MARK
 from lapwing.interfaces.http.identity.sessions import SignedIn
 
@@ -41,7 +41,7 @@ def own_page(wanted: str) -> str:
 
 
 @router.get("/sign-in")
-def sign_in_page(request: Request, office: Annotated[Office, Depends(office_of)]) -> Response:
+def sign_in_page(request: Request, office: Annotated[AppState, Depends(office_of)]) -> Response:
     """The form. Whoever is signed in already goes on."""
     request.state.act = "sign-in"
     wanted, value = own_page(request.query_params.get("next", "")), cookie_of(request, office)
@@ -53,7 +53,7 @@ def sign_in_page(request: Request, office: Annotated[Office, Depends(office_of)]
 
 @router.post("/sign-in")
 def sign_in(
-    request: Request, office: Annotated[Office, Depends(office_of)], form: Annotated[Mapping[str, str], Depends(sent_form)]
+    request: Request, office: Annotated[AppState, Depends(office_of)], form: Annotated[Mapping[str, str], Depends(sent_form)]
 ) -> Response:
     """Begin a session of whoever shows a good key. What the browser held before is worth nothing afterwards."""
     request.state.act = "sign-in"
@@ -70,7 +70,7 @@ def sign_in(
 
 
 @router.get("/sign-in/provider")
-def to_the_provider(request: Request, office: Annotated[Office, Depends(office_of)], next: str = "") -> Response:
+def to_the_provider(request: Request, office: Annotated[AppState, Depends(office_of)], next: str = "") -> Response:
     """On to the OpenID provider. What its reply is checked by stays in this browser."""
     request.state.act = "sign-in"
     if office.provider is None:
@@ -83,7 +83,7 @@ def to_the_provider(request: Request, office: Annotated[Office, Depends(office_o
 
 @router.get("/sign-in/back")
 def back_from_the_provider(
-    request: Request, office: Annotated[Office, Depends(office_of)], state: str = "", code: str = "", error: str = ""
+    request: Request, office: Annotated[AppState, Depends(office_of)], state: str = "", code: str = "", error: str = ""
 ) -> Response:
     """Begin a session of whoever the provider names, where this browser asked it to."""
     request.state.act = "sign-in"
@@ -113,7 +113,7 @@ def sign_out(visit: Annotated[Visit, Depends(visiting)]) -> Response:
     return response
 
 
-def begun(request: Request, office: Office, who: SignedIn, wanted: str) -> Response:
+def begun(request: Request, office: AppState, who: SignedIn, wanted: str) -> Response:
     """A new session under a new name, and on to the page that was wanted."""
     sessions, before = office.identities.sessions, cookie_of(request, office)
     if before:
@@ -123,7 +123,7 @@ def begun(request: Request, office: Office, who: SignedIn, wanted: str) -> Respo
     return response
 
 
-def _form(request: Request, office: Office, wanted: str, *, status: int = 200, wrong: bool = False, unknown: bool = False) -> Response:
+def _form(request: Request, office: AppState, wanted: str, *, status: int = 200, wrong: bool = False, unknown: bool = False) -> Response:
     held = cookie_of(request, office)
     cookie = held or new_cookie()
     values: dict[str, Any] = {"wanted": wanted, "wrong": wrong, "unknown": unknown, "has_provider": office.provider is not None}

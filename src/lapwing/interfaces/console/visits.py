@@ -18,7 +18,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from lapwing.errors import CallRefused
 from lapwing.interfaces.console.rendering import rendered
-from lapwing.interfaces.http.access import AllowedCall, Office, office_of, recognised, to
+from lapwing.interfaces.http.access import AppState, AuthorizedRequest, office_of, recognised, to
 from lapwing.interfaces.http.identity.rights import Act, Identity
 from lapwing.interfaces.http.identity.sessions import SignedIn
 
@@ -32,7 +32,7 @@ class Visit:
     """Somebody who is signed in looks at a page, or sends a form."""
 
     request: Request
-    office: Office
+    office: AppState
     identity: Identity
     form: Mapping[str, str]
     """Fields that were sent, each once; none on a GET."""
@@ -51,30 +51,30 @@ class Visit:
 class DataSetVisit(Visit):
     """The same on a data set, by somebody who may do what the page does. ``call`` is what routes of the HTTP interface take."""
 
-    call: AllowedCall
+    call: AuthorizedRequest
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """The page that a template makes, with the navigation of the data set."""
         return super().page(template, status=status, data_set=self.call.served.data_set_id, **values)
 
 
-def is_secure(office: Office) -> bool:
+def is_secure(office: AppState) -> bool:
     """Whether browsers reach this server over TLS."""
     server, url = office.configuration.server, office.configuration.console.url or ""
     return server.certificate is not None or server.behind_proxy or url.startswith("https://")
 
 
-def cookie_name(office: Office, kind: str = "") -> str:
+def cookie_name(office: AppState, kind: str = "") -> str:
     """The prefix lets a browser take it from this host alone, over TLS alone."""
     return ("__Host-lapwing" if is_secure(office) else "lapwing") + kind
 
 
-def cookie_of(request: Request, office: Office) -> str:
+def cookie_of(request: Request, office: AppState) -> str:
     """What the browser holds; nothing where it holds nothing."""
     return request.cookies.get(cookie_name(office), "")
 
 
-def set_cookie(response: Response, office: Office, value: str, *, name: str = "") -> None:
+def set_cookie(response: Response, office: AppState, value: str, *, name: str = "") -> None:
     """Have the browser hold this: out of reach of scripts, and not sent along with what other sites make it send."""
     response.set_cookie(cookie_name(office, name), value, path="/", httponly=True, samesite="lax", secure=is_secure(office))
 
@@ -84,20 +84,20 @@ def new_cookie() -> str:
     return secrets.token_urlsafe(32)
 
 
-def form_token(office: Office, cookie: str) -> str:
+def form_token(office: AppState, cookie: str) -> str:
     """The token of forms of whoever holds this cookie: it follows from the cookie, and nobody else can tell it."""
     secret = office.identities.wire_secret()
     return hmac.digest(secret, b"a form of the console for " + cookie.encode("utf-8", "surrogatepass"), "sha256").hex()
 
 
-def identity_in(office: Office, session: SignedIn) -> Identity | None:
+def identity_in(office: AppState, session: SignedIn) -> Identity | None:
     """Who that is, and what they may do now; None where the key is not good any more."""
     if session.key_id:
         return office.identities.of_key_id(session.key_id)
     return Identity(session.name, office.identities.granted_to(session.name, session.groups), "console, by the OpenID provider")
 
 
-def signed_in(request: Request, office: Annotated[Office, Depends(office_of)]) -> Identity:
+def signed_in(request: Request, office: Annotated[AppState, Depends(office_of)]) -> Identity:
     """Whoever visits; ``unauthenticated`` where nobody is signed in."""
     value = cookie_of(request, office)
     session = office.identities.sessions.find(value, idle_minutes=office.configuration.console.idle_minutes) if value else None
@@ -119,7 +119,7 @@ async def sent_form(request: Request) -> Mapping[str, str]:
         raise CallRefused("body-invalid", "the form cannot be read") from error
 
 
-def require_own_form(request: Request, office: Office, form: Mapping[str, str]) -> None:
+def require_own_form(request: Request, office: AppState, form: Mapping[str, str]) -> None:
     """Refuse what was not sent from a page of this visitor's."""
     if request.method in _SAFE:
         return
@@ -134,7 +134,7 @@ def require_own_form(request: Request, office: Office, form: Mapping[str, str]) 
 
 def visiting(
     request: Request,
-    office: Annotated[Office, Depends(office_of)],
+    office: Annotated[AppState, Depends(office_of)],
     identity: Annotated[Identity, Depends(signed_in)],
     form: Annotated[Mapping[str, str], Depends(sent_form)],
 ) -> Visit:
@@ -148,7 +148,7 @@ def visiting_to(act: Act) -> Callable[..., DataSetVisit]:
 
     def visited(
         visit: Annotated[Visit, Depends(visiting)],
-        call: AllowedCall = Depends(to(act, signed_in)),  # noqa: B008  (an annotation is read where ``act`` is not known)
+        call: AuthorizedRequest = Depends(to(act, signed_in)),  # noqa: B008  (an annotation is read where ``act`` is not known)
     ) -> DataSetVisit:
         return DataSetVisit(visit.request, visit.office, visit.identity, visit.form, call)
 

@@ -14,14 +14,14 @@ from lapwing.data_set import DataSet
 from lapwing.errors import CallRefused
 from lapwing.interfaces.http.call_notes import CallNotes
 from lapwing.interfaces.http.configuration import ServerConfiguration
-from lapwing.interfaces.http.data_set_pool import Desk, ServedDataSet
+from lapwing.interfaces.http.data_set_pool import DataSetPool, ServedDataSet
 from lapwing.interfaces.http.identity.identities import GROUP_MARK, Identities
 from lapwing.interfaces.http.identity.provider_sign_in import ProviderSignIn
 from lapwing.interfaces.http.identity.rights import Act, Identity
 from lapwing.interfaces.http.identity.tokens import Tokens
 from lapwing.interfaces.http.new_data_sets import NewDataSets
 from lapwing.interfaces.http.operation.audit_log import AuditLog
-from lapwing.interfaces.http.operation.dependencies import Outside
+from lapwing.interfaces.http.operation.dependencies import Dependencies
 from lapwing.interfaces.http.operation.metrics import Metrics
 from lapwing.interfaces.http.operation.traces import Tracing
 from lapwing.interfaces.http.rates import Rates, sender
@@ -33,11 +33,11 @@ _bearer = HTTPBearer(auto_error=False, description="An API key of this server, o
 
 
 @dataclass(slots=True)
-class Office:
+class AppState:
     """What the routes of one worker share."""
 
     configuration: ServerConfiguration
-    desk: Desk
+    desk: DataSetPool
     new_data: NewDataSets
     identities: Identities
     tokens: Tokens | None
@@ -48,7 +48,7 @@ class Office:
     traces: Tracing
     provider: ProviderSignIn | None = None
     """Where people sign in to the console, beside API keys."""
-    outside: Outside = field(default_factory=Outside)
+    outside: Dependencies = field(default_factory=Dependencies)
 
     def close(self) -> None:
         """Close everything, what runs first."""
@@ -60,12 +60,12 @@ class Office:
 
 
 @dataclass(frozen=True, slots=True)
-class AllowedCall:
+class AuthorizedRequest:
     """A call that may be made: by whom, on what."""
 
     identity: Identity
     served: ServedDataSet
-    office: Office
+    office: AppState
     notes: CallNotes
 
     async def run(self, work: Callable[[DataSet], Result], *, name: Hashable = None) -> Result:
@@ -73,16 +73,16 @@ class AllowedCall:
         return await self.served.run(work, self.notes, name=name, person=self.identity.name)
 
 
-def office_of(request: Request) -> Office:
+def office_of(request: Request) -> AppState:
     """What the routes share."""
     office = request.app.state.office
-    assert isinstance(office, Office)
+    assert isinstance(office, AppState)
     return office
 
 
 def identified(
     request: Request,
-    office: Annotated[Office, Depends(office_of)],
+    office: Annotated[AppState, Depends(office_of)],
     given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> Identity:
     """Whoever calls; ``unauthenticated`` where that is not known.
@@ -97,7 +97,7 @@ def identified(
     return recognised(request, office, found)
 
 
-def recognised(request: Request, office: Office, identity: Identity) -> Identity:
+def recognised(request: Request, office: AppState, identity: Identity) -> Identity:
     """Somebody who is known by now: noted for the audit log, and slowed down where they call too often."""
     request.state.who, request.state.credential = identity.name, identity.credential
     wait = office.rates.seconds_to_wait(identity.name)
@@ -114,7 +114,7 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client is not None else ""
 
 
-def count_failure(office: Office, address: str) -> None:
+def count_failure(office: AppState, address: str) -> None:
     """A wrong credential came from here: an address that showed too many is told to wait. One that shows none is not counted."""
     wait = office.failures.seconds_to_wait(sender(address))
     if wait:
@@ -126,7 +126,7 @@ def too_many(seconds: float) -> CallRefused:
     return CallRefused("too-many-requests", f"too many requests; wait {math.ceil(seconds)} s", hint="wait, then go on more slowly")
 
 
-def _identity(office: Office, credential: str) -> Identity | None:
+def _identity(office: AppState, credential: str) -> Identity | None:
     if credential.startswith(KEY_PREFIX):
         return office.identities.of_key(credential)
     holder = None if office.tokens is None else office.tokens.holder(credential)
@@ -138,7 +138,7 @@ def _identity(office: Office, credential: str) -> Identity | None:
     return Identity(holder.name, grants, f"token of {office.tokens.issuer.url}")
 
 
-def to(act: Act, who: Callable[..., Identity] = identified) -> Callable[..., AllowedCall]:
+def to(act: Act, who: Callable[..., Identity] = identified) -> Callable[..., AuthorizedRequest]:
     """The dependency of a route that does this with a data set: whoever has no role on it is told that there is none.
 
     ``who`` is the dependency that says who calls, by whatever they show.
@@ -147,9 +147,9 @@ def to(act: Act, who: Callable[..., Identity] = identified) -> Callable[..., All
     def called(
         data_set: str,
         request: Request,
-        office: Annotated[Office, Depends(office_of)],
+        office: Annotated[AppState, Depends(office_of)],
         identity: Identity = Depends(who),  # noqa: B008  (an annotation is read where this function's own names are not known)
-    ) -> AllowedCall:
+    ) -> AuthorizedRequest:
         request.state.act, request.state.data_set = act.value, data_set
         served = office.desk.of(data_set)
         if served is None or not identity.may(Act.SEE, data_set):
@@ -158,6 +158,6 @@ def to(act: Act, who: Callable[..., Identity] = identified) -> Callable[..., All
         if not identity.may(act, data_set):
             raise CallRefused("forbidden", f"none of your roles on this data set allows to {act.value}")
         request.state.is_owner = identity.may(Act.PREPARE, data_set)
-        return AllowedCall(identity, served, office, request.state.notes)
+        return AuthorizedRequest(identity, served, office, request.state.notes)
 
     return called

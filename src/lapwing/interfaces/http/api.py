@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import lapwing
 from lapwing.errors import CallRefused, LapwingError
-from lapwing.interfaces.http.access import Office, address_of, identified, office_of
+from lapwing.interfaces.http.access import AppState, address_of, identified, office_of
 from lapwing.interfaces.http.call_notes import CallNotes
 from lapwing.interfaces.http.connections import CONNECTED
 from lapwing.interfaces.http.failures import seen_of
@@ -41,14 +41,14 @@ RETRY_AFTER_SECONDS = 1
 
 
 @asynccontextmanager
-async def nothing_beside(_: Office) -> AsyncIterator[None]:
+async def nothing_beside(_: AppState) -> AsyncIterator[None]:
     """HTTP alone."""
     yield
 
 
 def application(
-    open_office: Callable[[], Office],
-    beside: Callable[[Office], AbstractAsyncContextManager[None]] = nothing_beside,
+    open_office: Callable[[], AppState],
+    beside: Callable[[AppState], AbstractAsyncContextManager[None]] = nothing_beside,
     pages: Callable[[FastAPI], None] | None = None,
 ) -> FastAPI:
     """The application of one worker; it opens its data sets when it starts and closes them when it stops.
@@ -88,7 +88,7 @@ def application(
     app.add_exception_handler(TimeoutError, _failed)
     app.add_exception_handler(HTTPException, _failed)
     app.add_exception_handler(RequestValidationError, _failed)
-    app.add_middleware(Surrounded)
+    app.add_middleware(RequestMiddleware)
     return app
 
 
@@ -97,7 +97,7 @@ async def _live() -> dict[str, str]:
     return {"state": "live"}
 
 
-async def _ready(office: Annotated[Office, Depends(office_of)]) -> dict[str, str]:
+async def _ready(office: Annotated[AppState, Depends(office_of)]) -> dict[str, str]:
     """The process can answer questions: all that it needs outside of itself answers."""
     down = await office.outside.down(office.desk, office.identities)
     if down:
@@ -106,7 +106,7 @@ async def _ready(office: Annotated[Office, Depends(office_of)]) -> dict[str, str
 
 
 async def _metrics(
-    identity: Annotated[Identity, Depends(identified)], office: Annotated[Office, Depends(office_of)], request: Request
+    identity: Annotated[Identity, Depends(identified)], office: Annotated[AppState, Depends(office_of)], request: Request
 ) -> PlainTextResponse:
     """Counts for operators, as Prometheus reads them."""
     request.state.act = Act.METRICS.value
@@ -126,7 +126,7 @@ async def _failed(request: Request, error: Exception) -> Response:
     return JSONResponse(problem(seen, status), status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
-class Surrounded:
+class RequestMiddleware:
     """Around each request: a number, a limit on its body, headers of its reply, a line in the audit log, a span, a count."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -137,7 +137,7 @@ class Surrounded:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        office: Office = scope["app"].state.office
+        office: AppState = scope["app"].state.office
         number, state, status, started = secrets.token_hex(8), scope.setdefault("state", {}), [500], [False]
 
         def caller() -> dict[str, str]:

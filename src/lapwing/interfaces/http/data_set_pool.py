@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lapwing.curator.catalogue_name import catalogue_name
-from lapwing.curator.cost_estimate import Hold, PublicWork, told_before_charges, told_of_charges
+from lapwing.curator.cost_estimate import CostEstimate, Hold, told_before_charges, told_of_charges
 from lapwing.curator.curator import Curator
 from lapwing.data_set import DataSet
 from lapwing.data_set import open as open_data_set
 from lapwing.errors import CallRefused, LapwingError
 from lapwing.interfaces.http.call_notes import CallNotes
 from lapwing.interfaces.http.configuration import MomentSettings, Served, ServerLimits
-from lapwing.interfaces.http.fair_threads import Turns
+from lapwing.interfaces.http.fair_threads import FairThreadPool
 from lapwing.interfaces.http.release_schedule import PublicMoments
 
 LOOK_SECONDS = 1.0
@@ -62,7 +62,7 @@ class ServedDataSet:
         self._counting = threading.Lock()
         self._current: _Opened | None = None
         self._looked = -math.inf
-        self._turns: Turns | None = None
+        self._turns: FairThreadPool | None = None
         self._named: dict[Hashable, asyncio.Future[Any]] = {}
         """What is under way and has a name; of the loop's thread alone."""
 
@@ -133,7 +133,7 @@ class ServedDataSet:
     def apart(self, notes: CallNotes) -> Iterator[DataSet]:
         """The data set opened once more, for an owner's act: what others ask meanwhile goes on. What comes of it is seen at once."""
 
-        def announced(_: PublicWork) -> Hold:
+        def announced(_: CostEstimate) -> Hold:
             notes.before_charge()
             return _at_once
 
@@ -166,7 +166,7 @@ class ServedDataSet:
     def _begun(self, work: Callable[[DataSet], Result], notes: CallNotes, person: str | None) -> asyncio.Future[Result]:
         with self._counting:
             if self._turns is None:
-                self._turns = Turns(self._limits.running_max, self._limits.waiting_max)
+                self._turns = FairThreadPool(self._limits.running_max, self._limits.waiting_max)
             begun = self._turns.begin(secrets.token_hex(8) if person is None else person, partial(self._inside_the_pool, work, notes))
         if begun is None:
             raise CallRefused("busy", "too many statements of this data set wait already", hint="ask again in a moment")
@@ -180,7 +180,7 @@ class ServedDataSet:
         ):
             return work(data_set)
 
-    def _announced(self, work: PublicWork, notes: CallNotes) -> Hold:
+    def _announced(self, work: CostEstimate, notes: CallNotes) -> Hold:
         """From now on until the moment that public facts decide, nobody hears what comes of it."""
         notes.before_charge()
         begun, at = time.monotonic(), time.time_ns()
@@ -223,7 +223,7 @@ def _last_prepared(curator: Curator) -> tuple[tuple[int, ...], str | None]:
     return curator.engine.versions()[-1:], curator.state.declared()
 
 
-class Desk:
+class DataSetPool:
     """All data sets of a worker, by their names. So many are open at once; who was used longest ago is closed for another."""
 
     def __init__(
@@ -256,7 +256,7 @@ class Desk:
         home: Path | None = None,
         added: Callable[[], Mapping[str, Path]] = dict,
         counted: Callable[[str, float | None, bool], None] = lambda *_: None,
-    ) -> Desk:
+    ) -> DataSetPool:
         """Every catalogue that is listed, as seen from ``directory``; none is opened before somebody asks it.
 
         ``added`` names those that were declared while the server ran, by whichever worker. ``counted`` hears of each answer: of which data

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from lapwing.interfaces.http.shapes import Amount, Strict, Text
+from lapwing.interfaces.http.shapes import Amount, StrictBody, Text
 
 ColumnName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 Bound = int | Annotated[float, Field(allow_inf_nan=False)] | Annotated[str, Field(max_length=40)]
 
 
-class ColumnBody(Strict):
+class ColumnBody(StrictBody):
     """A column: where it is from, what it holds, and which values it can have. Without bounds or values some types are refused."""
 
     type: Literal["key", "boolean", "integer", "real", "text", "date", "timestamp"]
@@ -51,7 +51,7 @@ class ColumnBody(Strict):
         return end
 
 
-class TableBody(Strict):
+class TableBody(StrictBody):
     """A protected table, from a file or folder or, where the data set has a ``database``, from a table of it.
 
     ``unit`` is the column that says whose row it is, a path ``column -> table.column`` to a table that knows, or ``row``.
@@ -68,7 +68,7 @@ class TableBody(Strict):
     columns: Annotated[dict[ColumnName, ColumnBody], Field(min_length=1, max_length=1_000)]
 
 
-class DeclaredBody(Strict):
+class DeclaredBody(StrictBody):
     """A new data set: whom it protects, how much may be told, and its tables."""
 
     data_set: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]

@@ -20,7 +20,7 @@ class _OfPerson:
     placed: int = 0
 
 
-class Turns:
+class FairThreadPool:
     """A pool of ``running_max`` threads. ``begin`` from any thread; where ``is_full`` for somebody, they are to be told to come again."""
 
     def __init__(self, running_max: int, waiting_max: int) -> None:

@@ -17,7 +17,7 @@ from lapwing.catalog import Declaration, load
 from lapwing.curator.catalogue_name import catalogue_name
 from lapwing.curator.curator import CATALOGUE_FILE
 from lapwing.curator.source_checks import type_problems
-from lapwing.curator.source_schemas import DatabaseTables, Held
+from lapwing.curator.source_schemas import ColumnContents, DatabaseTables
 from lapwing.errors import CallRefused, CatalogueError, LapwingError
 from lapwing.interfaces.http.configuration import NamedDatabase, NewDataSettings
 from lapwing.interfaces.http.declaring_shapes import DeclaredBody, TableBody
@@ -105,7 +105,7 @@ class NewDataSets:
         text, declaration = _loaded(catalogue_toml(self.described(body, connection)))
         for table in body.tables:
             (source,) = self.sources([_source(table, body.database)], body.database)
-            held = {column["from"]: Held(column["holds"]) for column in source.columns}
+            held = {column["from"]: ColumnContents(column["holds"]) for column in source.columns}
             for problem in type_problems(declaration.table(table.name), held):
                 raise CallRefused("body-invalid", f"the column {problem}", hint="say what it holds")
         return text, declaration

@@ -16,8 +16,8 @@ from typing import Any
 
 from lapwing.curator.source_schemas import (
     SUFFIXES,
+    ColumnContents,
     DatabaseTables,
-    Held,
     SourceColumn,
     UnreadableSource,
     columns_of_tables,
@@ -27,7 +27,7 @@ from lapwing.curator.source_schemas import (
 )
 from lapwing.errors import PreparationError
 from lapwing.interfaces.http.configuration import NamedDatabase
-from lapwing.owner.catalogue_draft import WishedTable, named_tables, safe_name, unused_name
+from lapwing.owner.catalogue_draft import RequestedTable, named_tables, safe_name, unused_name
 
 FILES_MAX = 500
 DEPTH_MAX = 4
@@ -98,11 +98,11 @@ class SourceDirectory:
             raise PreparationError("source-missing", str(error)) from None
         return columns
 
-    def named(self, source: str) -> WishedTable:
+    def named(self, source: str) -> RequestedTable:
         """A table that is called like its file, or like the folder of its files."""
         folder, _, file = source.rpartition("/")
         wished = folder.rpartition("/")[2] if source in self.folders() else file
-        return WishedTable(wished.partition(".")[0], str(self._root / source), self.columns(source))
+        return RequestedTable(wished.partition(".")[0], str(self._root / source), self.columns(source))
 
 
 class SourceDatabases:
@@ -129,14 +129,14 @@ class SourceDatabases:
         kept = [name for name in found.names if _schema(name) in item.schemas]
         return DatabaseTables(kept, [pair for pair in found.references if pair[0][0] in kept and pair[1][0] in kept])
 
-    def named(self, database: str, tables: Sequence[str]) -> list[WishedTable]:
+    def named(self, database: str, tables: Sequence[str]) -> list[RequestedTable]:
         """Tables that are listed; anything else is not looked at."""
         listed = self.tables(database).names
         if any(table not in listed for table in tables):
             raise PreparationError("source-missing", f"there is no such table among those of {database}")
         with _without_address(database):
             columns = columns_of_tables(tables, "postgres", self._of(database).connection)
-        return [WishedTable(_last(table), table, found) for table, found in zip(tables, columns, strict=True)]
+        return [RequestedTable(_last(table), table, found) for table, found in zip(tables, columns, strict=True)]
 
     def _of(self, database: str) -> NamedDatabase:
         if database not in self._named:
@@ -156,7 +156,7 @@ def _without_address(database: str) -> Iterator[None]:
         raise PreparationError("engine-unreachable", f"the database {database} cannot be reached or read", hint=hint) from None
 
 
-def named_sources(wished: Sequence[WishedTable], *, are_files: bool) -> list[NamedSource]:
+def named_sources(wished: Sequence[RequestedTable], *, are_files: bool) -> list[NamedSource]:
     """Sources with names of tables and columns that a catalogue accepts, all different."""
     named = []
     for table in named_tables(wished):
@@ -171,7 +171,7 @@ def _delimiter(source: str) -> str:
 
 
 def _columns(columns: Sequence[SourceColumn]) -> tuple[dict[str, Any], ...]:
-    usable = [column for column in columns if column.name and column.held is not Held.OTHER]
+    usable = [column for column in columns if column.name and column.held is not ColumnContents.OTHER]
     used: set[str] = set()
     return tuple({"name": unused_name(safe_name(column.name), used), "from": column.name, "holds": column.held.value} for column in usable)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lapwing.curator.cost_estimate import PublicWork
+from lapwing.curator.cost_estimate import CostEstimate
 
 ROWS_PER_SECOND = 4_000_000
 """Rows of one measured value that an engine gets through in a second, rather less than it does."""
@@ -25,7 +25,7 @@ OVERHEAD_SECONDS = 0.1
 """For planning, the ledger's two waits for the disk and the reply."""
 
 
-def expected_seconds(work: PublicWork) -> float:
+def expected_seconds(work: CostEstimate) -> float:
     """How long this much work takes at most, on a machine of little power that is not overloaded."""
     of_one_unit = work.unit_bytes / UNIT_BYTES_PER_SECOND + work.unit_parts / UNIT_PARTS_PER_SECOND
     return OVERHEAD_SECONDS + work.rows / ROWS_PER_SECOND + work.cells / CELLS_PER_SECOND + of_one_unit
@@ -40,12 +40,12 @@ class PublicMoments:
     fixed: bool = False
     """Every answer has the base time, whatever its work."""
 
-    def due_after(self, work: PublicWork) -> float:
+    def due_after(self, work: CostEstimate) -> float:
         """Seconds from asking to the moment that public facts decide."""
         first = 0 if self.fixed else max(0, math.ceil(math.log2(expected_seconds(work) / self.base_seconds)))
         return self.base_seconds * float(2**first)
 
-    def leaves_after(self, work: PublicWork, *, took: float) -> float:
+    def leaves_after(self, work: CostEstimate, *, took: float) -> float:
         """Seconds from asking to the moment at which what took so long may leave."""
         if not self.public:
             return took

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from fastapi import Path
 from pydantic import Field
 
-from lapwing.interfaces.http.shapes import Amount, Strict
-from lapwing.releases.request import Marginals, RangeTree, SyntheticTable, Wanted
+from lapwing.interfaces.http.shapes import Amount, StrictBody
+from lapwing.releases.request import Marginals, QuantileRequest, RangeTree, SyntheticTable
 
 ReleaseName = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$")]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -17,7 +17,7 @@ Edge = Annotated[str, Field(max_length=70)] | Annotated[int, Field(ge=-(2**63), 
 Cuts = dict[Name, Annotated[int, Field(ge=1, le=1_000)] | Annotated[list[Edge], Field(min_length=1, max_length=1_000)]]
 
 
-class MarginalsBody(Strict):
+class MarginalsBody(StrictBody):
     """Counts by every ``ways`` of the columns, and by fewer."""
 
     kind: Literal["marginals"]
@@ -25,12 +25,12 @@ class MarginalsBody(Strict):
     ways: Annotated[int, Field(ge=1, le=4)] | None = None
     bins: Cuts = Field(default_factory=dict)
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> QuantileRequest:
         """As Python has it."""
         return Marginals(*self.columns, ways=self.ways, bins=self.bins)
 
 
-class SyntheticBody(Strict):
+class SyntheticBody(StrictBody):
     """What a table of synthetic rows needs."""
 
     kind: Literal["synthetic"]
@@ -38,12 +38,12 @@ class SyntheticBody(Strict):
     method: Literal["auto", "pairs", "independent"] = "auto"
     bins: Cuts = Field(default_factory=dict)
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> QuantileRequest:
         """As Python has it."""
         return SyntheticTable(*self.columns, method=self.method, bins=self.bins)
 
 
-class TreeBody(Strict):
+class TreeBody(StrictBody):
     """Counts of ranges of the last of the columns, for each combination of the others."""
 
     kind: Literal["tree"]
@@ -51,12 +51,12 @@ class TreeBody(Strict):
     branch: Annotated[int, Field(ge=2, le=64)] = 4
     bins: Cuts = Field(default_factory=dict)
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> QuantileRequest:
         """As Python has it."""
         return RangeTree(self.columns[-1], self.columns[:-1], self.branch, self.bins)
 
 
-class ReleaseBody(Strict):
+class ReleaseBody(StrictBody):
     """A release of one table, of one part or several, at one price."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$")]
@@ -69,7 +69,7 @@ class ReleaseBody(Strict):
     shares: list[Amount] = Field(default_factory=list, max_length=16)
 
 
-class ReleaseQuestion(Strict):
+class ReleaseQuestion(StrictBody):
     """A statement for a release to answer, free."""
 
     sql: Annotated[str, Field(min_length=1, max_length=65_536)]

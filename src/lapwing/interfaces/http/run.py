@@ -12,10 +12,10 @@ from typing import cast
 
 import uvicorn
 
-from lapwing.interfaces.http.access import Office
+from lapwing.interfaces.http.access import AppState
 from lapwing.interfaces.http.configuration import CONFIGURATION_FILE, ServerConfiguration, read_configuration
 from lapwing.interfaces.http.connections import ACCEPTED_AT_ONCE, BoundedHTTP, encryption, raise_open_files
-from lapwing.interfaces.http.data_set_pool import Desk
+from lapwing.interfaces.http.data_set_pool import DataSetPool
 from lapwing.interfaces.http.environment import HOME_VARIABLE
 from lapwing.interfaces.http.identity.identities import Identities
 from lapwing.interfaces.http.identity.provider_sign_in import provider_sign_in
@@ -33,7 +33,7 @@ SWITCH_SECONDS = 0.0001
 """How long a thread that computes keeps others waiting: Python's own 5 ms add up over the steps of a short call."""
 
 
-def open_office(configuration: ServerConfiguration, home: Path) -> Office:
+def open_office(configuration: ServerConfiguration, home: Path) -> AppState:
     """Everything that a worker holds."""
     sys.setswitchinterval(SWITCH_SECONDS)
     limits, oidc = configuration.limits, configuration.oidc
@@ -42,9 +42,9 @@ def open_office(configuration: ServerConfiguration, home: Path) -> Office:
     tokens = None if oidc is None else Tokens(Issuer(oidc.issuer, oidc.audience, oidc.name_claim, oidc.groups_claim))
     new_data = NewDataSets(configuration.new_data, home, configuration.database)
     metrics = Metrics(home / COUNTS_DIRECTORY if configuration.server.metrics else None)
-    return Office(
+    return AppState(
         configuration,
-        Desk.open(
+        DataSetPool.open(
             configuration.data_set, limits, configuration.moments, directory=home, added=new_data.catalogues, counted=metrics.answered
         ),
         new_data,

@@ -15,13 +15,13 @@ Text = Annotated[str, Field(max_length=1_000)]
 Amount = Annotated[str, Field(max_length=100)] | Annotated[float, Field(allow_inf_nan=False)]
 
 
-class Strict(BaseModel):
+class StrictBody(BaseModel):
     """Bodies have no words that are not known."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class AskedBody(Strict):
+class AskedBody(StrictBody):
     """A statement and the terms it is asked on. A price or an accuracy may also stand in the statement, as WITH PRIVACY (...)."""
 
     sql: Annotated[str, Field(min_length=1, max_length=65_536)]
@@ -32,28 +32,28 @@ class AskedBody(Strict):
     reuse: Literal["auto", "never", "only"] | None = None
 
 
-class Wish(Strict):
+class Wish(StrictBody):
     """An analyst asks for a share of the budget in all, what is spent of it included."""
 
     share: Annotated[float, Field(gt=0, le=1)]
     reason: Text = ""
 
 
-class Admission(Strict):
+class Admission(StrictBody):
     """An owner lets an analyst ask, for a share of the budget in all; without one, what was said before stays."""
 
     share: Annotated[float, Field(gt=0, le=1)] | None = None
     reason: Text = ""
 
 
-class LimitsBody(Strict):
+class LimitsBody(StrictBody):
     """An owner says who sees stored answers: all who may ask, or only whoever paid."""
 
     answers_shared: bool
     reason: Text = ""
 
 
-class ProposalBody(Strict):
+class ProposalBody(StrictBody):
     """Another budget in force, or another ceiling, which the promise is made for."""
 
     what: Literal["budget", "ceiling"]
@@ -61,13 +61,13 @@ class ProposalBody(Strict):
     reason: Text = ""
 
 
-class Decision(Strict):
+class Decision(StrictBody):
     """Why something is approved, denied, retired or opened again."""
 
     reason: Text = ""
 
 
-class PreparationBody(Strict):
+class PreparationBody(StrictBody):
     """How to prepare a new version."""
 
     append: bool = False
@@ -76,7 +76,7 @@ class PreparationBody(Strict):
     override: Text = ""
 
 
-class ReceiptBody(Strict):
+class ReceiptBody(StrictBody):
     """A receipt as it is kept in a file: the JSON of its fields."""
 
     receipt: Annotated[str, Field(min_length=1, max_length=20_000)]

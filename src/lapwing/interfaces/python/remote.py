@@ -27,7 +27,7 @@ from lapwing.asking.explanation import Explanation
 from lapwing.asking.options import Number
 from lapwing.curator.curator import Entry
 from lapwing.errors import LapwingError, LedgerError
-from lapwing.interfaces.python.remote_releases import ReleasesThere, RemoteRelease, RemoteReleasePlan, release_body
+from lapwing.interfaces.python.remote_releases import RemoteRelease, RemoteReleasePlan, RemoteReleases, release_body
 from lapwing.interfaces.python.transport import CONNECT_SECONDS, Reply, Transport
 from lapwing.interfaces.python.waiting import Waiting, waited_for
 from lapwing.owner.ledger_entries import entry_value
@@ -35,7 +35,7 @@ from lapwing.receipts import Receipt, check, receipt_value
 
 if TYPE_CHECKING:
     from lapwing.releases.released import Release
-    from lapwing.releases.request import Wanted
+    from lapwing.releases.request import QuantileRequest
 
 TOKEN_VARIABLE = "LAPWING_TOKEN"
 """Where the token is looked for when none is given."""
@@ -159,7 +159,7 @@ class RemoteDataSet:
 
     def release(
         self,
-        *wanted: Wanted,
+        *wanted: QuantileRequest,
         name: str,
         table: str | None = None,
         epsilon: Number | None = None,
@@ -180,8 +180,8 @@ class RemoteDataSet:
         return self._releases.named(name)
 
     @property
-    def _releases(self) -> ReleasesThere:
-        return ReleasesThere(self._send, self._told, self._keys)
+    def _releases(self) -> RemoteReleases:
+        return RemoteReleases(self._send, self._told, self._keys)
 
     def _told(self, reply: Reply) -> Answer:
         """An answer that is read off a release that was checked when it was bought, and has no receipt of its own."""
@@ -315,7 +315,7 @@ class AsyncDataSet:
 
     async def release(
         self,
-        *wanted: Wanted,
+        *wanted: QuantileRequest,
         name: str,
         table: str | None = None,
         epsilon: Number | None = None,

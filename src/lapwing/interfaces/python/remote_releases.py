@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lapwing.releases.released import Release
-    from lapwing.releases.request import Wanted
+    from lapwing.releases.request import QuantileRequest
 
 FILE = "application/zip"
 PAUSE_SECONDS_MAX = 10.0
@@ -28,7 +28,7 @@ Send = Callable[..., Reply]
 
 
 @dataclass(frozen=True, slots=True)
-class ReleasesThere:
+class RemoteReleases:
     """The releases of a data set on a server; with ``keys``, receipts are checked here."""
 
     send: Send
@@ -73,7 +73,7 @@ class ReleasesThere:
 class RemoteReleasePlan:
     """A release on a server with its price, before it is paid."""
 
-    _there: ReleasesThere
+    _there: RemoteReleases
     _body: dict[str, Any]
     _text: str
     cost: CostView
@@ -102,7 +102,7 @@ class RemoteReleasePlan:
 class RemoteRelease:
     """A release on a server: the server answers from it, or it is brought here."""
 
-    def __init__(self, there: ReleasesThere, fields: dict[str, Any]) -> None:
+    def __init__(self, there: RemoteReleases, fields: dict[str, Any]) -> None:
         self._there = there
         self.name = str(fields["name"])
         self.of_table = str(fields["of_table"])
@@ -134,7 +134,7 @@ class RemoteRelease:
 
 
 def release_body(
-    wanted: Sequence[Wanted],
+    wanted: Sequence[QuantileRequest],
     *,
     name: str,
     table: str | None,

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from lapwing.answers.answer import Answer
-from lapwing.curator.cost_estimate import Hold, PublicWork
+from lapwing.curator.cost_estimate import CostEstimate, Hold
 from lapwing.errors import CallRefused
 from lapwing.interfaces.http.call_notes import CallNotes
 from lapwing.interfaces.http.problems import shown
@@ -17,7 +17,7 @@ _AGAIN = "asking the same again is free"
 
 
 @dataclass(slots=True)
-class QuestionUnderWay:
+class RunningRequest:
     """A question from its beginning in the pool to its end there, whoever waits for it."""
 
     notes: CallNotes
@@ -28,7 +28,7 @@ class QuestionUnderWay:
     _is_left: bool = False
     _begun_to_charge: bool = False
 
-    def before_charge(self, _: PublicWork) -> Hold:
+    def before_charge(self, _: CostEstimate) -> Hold:
         """What nobody waits for any more is not charged, unless a part of it is already: then all of it is, so that there is an answer."""
         with self._gate:
             if self._is_left and not self._begun_to_charge:

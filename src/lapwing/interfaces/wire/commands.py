@@ -33,7 +33,7 @@ Query: TypeAlias = Ask | AboutCatalogue
 
 
 @dataclass(frozen=True, slots=True)
-class SetTo:
+class SetSetting:
     """A setting is changed, for the session or until the end of the transaction; None is its default."""
 
     name: str
@@ -131,7 +131,7 @@ class NoEffect:
 
 Command: TypeAlias = (
     Query
-    | SetTo
+    | SetSetting
     | ShowOne
     | Transaction
     | DeclareCursor

@@ -23,15 +23,15 @@ from lapwing.interfaces.wire.commands import (
     NoEffect,
     PrepareNamed,
     Query,
-    SetTo,
+    SetSetting,
     ShowOne,
     Transaction,
 )
 from lapwing.interfaces.wire.long_texts import apart
 from lapwing.interfaces.wire.messages import FieldSpec, formats_of
 from lapwing.interfaces.wire.parameters import TYPE_NAMES, FilledText, filled, parameter_types, sampled
-from lapwing.interfaces.wire.portals import KeptStatement, KeptThings, PortalInUse
-from lapwing.interfaces.wire.refusals import PlacedError, ShadowError
+from lapwing.interfaces.wire.portals import NamedObjects, PortalInUse, PreparedStatement
+from lapwing.interfaces.wire.refusals import LocatedError, ShadowError
 from lapwing.interfaces.wire.request import Asking
 from lapwing.interfaces.wire.results import AnswerRows, RowsToSend, ShadowCells, StatementOutcome, fields_of, rows_of
 from lapwing.interfaces.wire.shadow.link import ShadowLink
@@ -50,14 +50,14 @@ class Runner:
     pool: ShadowPool
     columns: Mapping[str, int]
     """Types of the columns of the data set, to guess those of parameters."""
-    kept: KeptThings
+    kept: NamedObjects
     status: str = IDLE
     catalogue_rates: Rates = field(default_factory=lambda: Rates(200.0, 2_000))
     """Of what is free: who asks faster is answered more slowly, not refused."""
 
     # -- before running --------------------------------------------------------------------------------------------------------------
 
-    async def read(self, statement: KeptStatement) -> None:
+    async def read(self, statement: PreparedStatement) -> None:
         """Find the types of a statement's parameters."""
         query = _query_of(statement)
         if isinstance(query, Ask):
@@ -67,7 +67,7 @@ class Runner:
             async with self._shadow(query) as link:
                 statement.types = (await link.prepare(query.text, statement.given)).parameters
 
-    async def fields(self, statement: KeptStatement, portal: PortalInUse | None = None) -> tuple[FieldSpec, ...] | None:
+    async def fields(self, statement: PreparedStatement, portal: PortalInUse | None = None) -> tuple[FieldSpec, ...] | None:
         """The columns that a statement will give; None where it gives no rows. Free."""
         match statement.command:
             case Ask() as ask:
@@ -107,7 +107,7 @@ class Runner:
                 return await self._ask(ask, portal)
             case AboutCatalogue() as about:
                 return await self._ask_shadow(about, portal)
-            case SetTo(name, value, local):
+            case SetSetting(name, value, local):
                 told = self.asking.settings.set(name, value, local=local)
                 return StatementOutcome("RESET" if value is None else "SET", status=told)
             case ShowOne(name):
@@ -140,7 +140,7 @@ class Runner:
                 return StatementOutcome(outcome.tag.replace("SELECT", "COPY"), outcome.fields, outcome.rows, outcome.notices, copied=copy)
             case PrepareNamed(name, query, types):
                 oids = tuple(TYPE_NAMES.get(one.split()[0], 0) for one in types)
-                kept = KeptStatement(query, portal.statement.text, given=oids)
+                kept = PreparedStatement(query, portal.statement.text, given=oids)
                 await self.read(kept)
                 self.kept.keep_statement(name, kept)
                 return StatementOutcome("PREPARE")
@@ -253,7 +253,7 @@ class Runner:
             raise CallRefused("wire-statement", "rows are fetched of a question, and this cursor has none")
         return cursor
 
-    def _prepared(self, name: str) -> KeptStatement:
+    def _prepared(self, name: str) -> PreparedStatement:
         """A statement that EXECUTE runs: a question, as PREPARE keeps it. The protocol keeps others too, one that executes itself even."""
         kept = self.kept.statement(name)
         if not isinstance(kept.command, Query):
@@ -300,10 +300,10 @@ def _pointing_at(ask: Ask, text: FilledText) -> Iterator[None]:
     except LapwingError as error:
         if error.span is None:
             raise
-        raise PlacedError(error, ask.start + text.original(error.span.start) + 1) from error
+        raise LocatedError(error, ask.start + text.original(error.span.start) + 1) from error
 
 
-def _query_of(statement: KeptStatement) -> Query | None:
+def _query_of(statement: PreparedStatement) -> Query | None:
     """The query inside a statement, whose parameters are its."""
     match statement.command:
         case Ask() | AboutCatalogue() as query:
@@ -314,8 +314,8 @@ def _query_of(statement: KeptStatement) -> Query | None:
             return None
 
 
-def _of(query: Query, outer: KeptStatement) -> KeptStatement:
-    return KeptStatement(query, outer.text, outer.types, outer.given)
+def _of(query: Query, outer: PreparedStatement) -> PreparedStatement:
+    return PreparedStatement(query, outer.text, outer.types, outer.given)
 
 
 def _texts(values: Sequence[str | None]) -> list[bytes | None]:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from lapwing.errors import CallRefused, LapwingError
-from lapwing.interfaces.http.access import Office
+from lapwing.interfaces.http.access import AppState
 from lapwing.interfaces.http.configuration import WireSettings
 from lapwing.interfaces.http.data_set_pool import ServedDataSet
 from lapwing.interfaces.http.rates import Rates
@@ -23,7 +23,7 @@ from lapwing.interfaces.wire.declared import declared_tables, schema_names, tabl
 from lapwing.interfaces.wire.execution import Runner
 from lapwing.interfaces.wire.messages import ProtocolError, message, parameter_status
 from lapwing.interfaces.wire.parameters import TYPE_NAMES
-from lapwing.interfaces.wire.portals import KeptBytes, KeptThings
+from lapwing.interfaces.wire.portals import NamedObjects, PortalMemory
 from lapwing.interfaces.wire.refusals import error_message
 from lapwing.interfaces.wire.request import Asking, LoginEnded, as_shown
 from lapwing.interfaces.wire.session import WireSession
@@ -32,7 +32,7 @@ from lapwing.interfaces.wire.shadow.database import DeclaredTable, address_of, m
 from lapwing.interfaces.wire.shadow.pool import ShadowPool
 from lapwing.interfaces.wire.spending import DailySpending, SessionSpending
 from lapwing.interfaces.wire.startup import CancelAsked, LoggedIn, LoginRefused, first_words, log_in
-from lapwing.interfaces.wire.statement_parser import Recogniser
+from lapwing.interfaces.wire.statement_parser import StatementParser
 
 _log = logging.getLogger("lapwing.wire")
 LOGIN_SECONDS = 10.0
@@ -47,7 +47,7 @@ class WiredDataSet:
 
     served: ServedDataSet
     pool: ShadowPool
-    recogniser: Recogniser
+    recogniser: StatementParser
     columns: dict[str, int]
     server_version: str
 
@@ -56,7 +56,7 @@ class WiredDataSet:
 class Listener:
     """The wire of one worker."""
 
-    office: Office
+    office: AppState
     settings: WireSettings
     encryption: ssl.SSLContext | None
     secret: bytes
@@ -67,7 +67,7 @@ class Listener:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _daily: DailySpending = field(init=False)
     _catalogue_rates: Rates = field(init=False)
-    _kept: KeptBytes = field(default_factory=KeptBytes)
+    _kept: PortalMemory = field(default_factory=PortalMemory)
     _numbers: int = 0
     _gate: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -175,7 +175,7 @@ class Listener:
     def _runner(self, who: LoggedIn, wired: WiredDataSet, settings: SessionSettings) -> Runner:
         spending = SessionSpending(who.identity.name, who.data_set, self.settings.session_share, self._daily)
         asking = Asking(self.office, wired.served, who.key_id, who.identity.name, settings, spending)
-        kept = KeptThings(who.identity.name, self._kept)
+        kept = NamedObjects(who.identity.name, self._kept)
         return Runner(asking, wired.pool, wired.columns, kept, catalogue_rates=self._catalogue_rates)
 
     async def _wired(self, data_set: str) -> WiredDataSet:
@@ -200,7 +200,7 @@ class Listener:
         columns: dict[str, int] = {}
         for column in (column for table in tables for column in table.columns):
             columns.setdefault(column.name.lower(), TYPE_NAMES[column.type_name.split()[0]])
-        return WiredDataSet(served, pool, Recogniser(OwnNames(known, schemas)), columns, version)
+        return WiredDataSet(served, pool, StatementParser(OwnNames(known, schemas)), columns, version)
 
 
 def _declared_in(served: ServedDataSet) -> tuple[list[DeclaredTable], frozenset[str], frozenset[str]]:

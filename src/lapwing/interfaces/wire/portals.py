@@ -20,7 +20,7 @@ _THING_BYTES = 1_000
 """Of a statement or a portal, beside its texts."""
 
 
-class KeptBytes:
+class PortalMemory:
     """How much each person keeps. What nobody refers to any more is not counted: nothing has to be given back by hand."""
 
     def __init__(self, most: int = PERSON_BYTES_MAX) -> None:
@@ -43,7 +43,7 @@ class KeptBytes:
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
-class KeptStatement:
+class PreparedStatement:
     """A statement that was read; ``command`` is None for an empty one."""
 
     command: Command | None
@@ -60,7 +60,7 @@ class KeptStatement:
 class PortalInUse:
     """A statement with its values, and what came of it so far."""
 
-    statement: KeptStatement
+    statement: PreparedStatement
     values: Sequence[bytes | None] = ()
     forms: Sequence[int] = ()
     formats: Sequence[int] = ()
@@ -73,15 +73,15 @@ class PortalInUse:
 
 
 @dataclass(slots=True)
-class KeptThings:
+class NamedObjects:
     """By their names, of one session."""
 
     who: str
-    together: KeptBytes
-    statements: dict[str, KeptStatement] = field(default_factory=dict)
+    together: PortalMemory
+    statements: dict[str, PreparedStatement] = field(default_factory=dict)
     portals: dict[str, PortalInUse] = field(default_factory=dict)
 
-    def statement(self, name: str) -> KeptStatement:
+    def statement(self, name: str) -> PreparedStatement:
         """The statement of this name."""
         if name not in self.statements:
             raise CallRefused("wire-name", f"there is no prepared statement {name[:60]!r}")
@@ -93,7 +93,7 @@ class KeptThings:
             raise CallRefused("wire-name", f"there is no cursor {name[:60]!r}")
         return self.portals[name]
 
-    def keep_statement(self, name: str, statement: KeptStatement) -> None:
+    def keep_statement(self, name: str, statement: PreparedStatement) -> None:
         """Keep a statement; only the one without a name is replaced."""
         if name and name in self.statements:
             raise CallRefused("wire-name", f"there is already a prepared statement {name[:60]!r}")

@@ -70,7 +70,7 @@ def notice(text: str, *, detail: str = "") -> bytes:
     return message(b"N", field_list([*fields, ("D", detail)] if detail else fields))
 
 
-class PlacedError(Exception):
+class LocatedError(Exception):
     """An error of ours with the place that it points at, in characters from 1, in the text as the client sent it."""
 
     def __init__(self, error: LapwingError, position: int | None) -> None:

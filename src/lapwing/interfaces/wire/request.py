@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lapwing.answers.answer import Answer
-from lapwing.asking.result_columns import AskedColumns, asked_columns
+from lapwing.asking.result_columns import ResultColumns, asked_columns
 from lapwing.curator.cost_estimate import also_told_before_charges
 from lapwing.data_set import DataSet
 from lapwing.errors import CallRefused, LapwingError, Refused
-from lapwing.interfaces.http.access import Office, too_many
+from lapwing.interfaces.http.access import AppState, too_many
 from lapwing.interfaces.http.call_notes import CallNotes
 from lapwing.interfaces.http.data_set_pool import ServedDataSet
 from lapwing.interfaces.http.identity.rights import Act, Identity
 from lapwing.interfaces.http.problems import shown
-from lapwing.interfaces.wire.abandoned_requests import NOTHING_CHARGED, QuestionUnderWay
+from lapwing.interfaces.wire.abandoned_requests import NOTHING_CHARGED, RunningRequest
 from lapwing.interfaces.wire.settings import SessionSettings
 from lapwing.interfaces.wire.spending import SessionSpending
 
@@ -40,7 +40,7 @@ class LoginEnded(Exception):
 class Asking:
     """What a session needs to ask."""
 
-    office: Office
+    office: AppState
     served: ServedDataSet
     key_id: str
     name: str
@@ -48,7 +48,7 @@ class Asking:
     spending: SessionSpending
     charge: str = ""
     """What is known of the charge of the statement that runs, for whoever breaks it off; empty where it asks nothing."""
-    _left: list[QuestionUnderWay] = field(default_factory=list)
+    _left: list[RunningRequest] = field(default_factory=list)
 
     def news(self) -> list[str]:
         """What came of questions that were broken off, each once; of one that goes on, once before as well."""
@@ -58,7 +58,7 @@ class Asking:
             question.told = True
         return news
 
-    async def columns(self, text: str) -> AskedColumns:
+    async def columns(self, text: str) -> ResultColumns:
         """The columns of an answer; free."""
         await self.allowed(Act.SEE)
         work = partial(_columns, text=text, analyst=self.name)
@@ -112,13 +112,13 @@ class Asking:
         until = time.monotonic() + self.settings.timeout_seconds
         while True:
             try:
-                return await self._awaited(self.spending.limited(work, notes), QuestionUnderWay(notes), until)
+                return await self._awaited(self.spending.limited(work, notes), RunningRequest(notes), until)
             except Refused as error:
                 if error.code != "request-in-progress" or time.monotonic() > until:
                     raise
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
-    async def _awaited(self, work: Callable[[DataSet], Answer], question: QuestionUnderWay, until: float) -> Answer:
+    async def _awaited(self, work: Callable[[DataSet], Answer], question: RunningRequest, until: float) -> Answer:
         """What comes of the work, which is begun once: begun again it may be another plan, where answers of others came in between."""
 
         def kept(opened: DataSet) -> Answer:
@@ -144,7 +144,7 @@ class Asking:
             raise
         raise CallRefused("wire-time-over", "the answer is not there yet", hint=self._leave(question))
 
-    def _leave(self, question: QuestionUnderWay) -> str:
+    def _leave(self, question: RunningRequest) -> str:
         question.leave()
         self._left = [*self._left[1 - LEFT_MAX :], question]
         self.charge = question.charge()
@@ -169,7 +169,7 @@ class Asking:
         return identity
 
 
-def _columns(opened: DataSet, *, text: str, analyst: str) -> AskedColumns:
+def _columns(opened: DataSet, *, text: str, analyst: str) -> ResultColumns:
     return asked_columns(opened.curator, text, dialect=DIALECT, analyst=analyst)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lapwing.answers.answer import Answer
-from lapwing.asking.result_columns import AskedColumns
+from lapwing.asking.result_columns import ResultColumns
 from lapwing.errors import CallRefused, LapwingError
 from lapwing.interfaces.wire.commands import CopyOut
 from lapwing.interfaces.wire.messages import FieldSpec, data_row
@@ -99,7 +99,7 @@ class StatementOutcome:
     """Rows are sent as a copy."""
 
 
-def fields_of(columns: AskedColumns, shape: AnswerShape) -> tuple[FieldSpec, ...]:
+def fields_of(columns: ResultColumns, shape: AnswerShape) -> tuple[FieldSpec, ...]:
     """The columns of an answer, and beside each that is measured those that are asked for: ends of error bars, marks."""
     fields: list[FieldSpec] = []
     for field in columns.schema:
@@ -116,7 +116,7 @@ def fields_of(columns: AskedColumns, shape: AnswerShape) -> tuple[FieldSpec, ...
 def rows_of(answer: Answer, told: Sequence[FieldSpec] | None, shape: AnswerShape) -> tuple[tuple[FieldSpec, ...], AnswerRows]:
     """The rows of an answer and their columns, which must be those that were told before."""
     rows = answer.table.num_rows
-    fields = tuple(told or fields_of(AskedColumns(answer.table.schema, (*answer.intervals, *answer.marks)), shape))
+    fields = tuple(told or fields_of(ResultColumns(answer.table.schema, (*answer.intervals, *answer.marks)), shape))
     own = [field for field in fields if not field.added]
     found = [(one.name, one.part or type_of(of)) for one, of in zip(own, answer.table.schema.types, strict=False)]
     if answer.table.column_names != [one.name for one in own] or found != [(one.name, one.part or one.type_oid) for one in own]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from lapwing.curator.catalogue_name import catalogue_name
 from lapwing.data_set import open as open_data_set
 from lapwing.errors import LapwingError
-from lapwing.interfaces.http.access import Office
+from lapwing.interfaces.http.access import AppState
 from lapwing.interfaces.http.configuration import ServerConfiguration, WireSettings
 from lapwing.interfaces.http.identity.identities import Identities
 from lapwing.interfaces.http.problems import shown
@@ -72,7 +72,7 @@ def _not_on_the_wire(catalogue: Path, error: LapwingError) -> str:
     return f"{said}: {shown(error, to_owner=True)}. {then} once that is mended."
 
 
-def look_at_shadow(office: Office, settings: WireSettings, password: str) -> None:
+def look_at_shadow(office: AppState, settings: WireSettings, password: str) -> None:
     """Log in to the shadow of a data set as sessions do, or fail; runs a loop of its own."""
     name = next(iter(office.desk.served), None)
     if name is None:
@@ -91,7 +91,7 @@ async def _logged_in(address: ShadowAddress) -> None:
 
 
 @asynccontextmanager
-async def wired(office: Office, home: Path) -> AsyncIterator[int]:
+async def wired(office: AppState, home: Path) -> AsyncIterator[int]:
     """The wire of one worker, beside whatever else it serves; gives the port."""
     secret = office.identities.wire_secret()
     settings, server = wire_settings(office.configuration), office.configuration.server

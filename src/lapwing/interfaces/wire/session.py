@@ -27,11 +27,11 @@ from lapwing.interfaces.wire.messages import (
     zero_ended,
 )
 from lapwing.interfaces.wire.parameters import PARAMETERS_MAX
-from lapwing.interfaces.wire.portals import KeptStatement, PortalInUse
-from lapwing.interfaces.wire.refusals import PlacedError, ShadowError, error_message, notice
+from lapwing.interfaces.wire.portals import PortalInUse, PreparedStatement
+from lapwing.interfaces.wire.refusals import LocatedError, ShadowError, error_message, notice
 from lapwing.interfaces.wire.request import LoginEnded, as_shown
 from lapwing.interfaces.wire.results import StatementOutcome, copied
-from lapwing.interfaces.wire.statement_parser import Recogniser
+from lapwing.interfaces.wire.statement_parser import StatementParser
 
 _log = logging.getLogger("lapwing.wire")
 FLUSH_BYTES = 65_536
@@ -60,7 +60,7 @@ class WireSession:
     reader: ClientReader
     writer: asyncio.StreamWriter
     runner: Runner
-    recogniser: Recogniser
+    recogniser: StatementParser
     bytes_max: int
     idle_seconds: float
     _running: asyncio.Task[None] | None = None
@@ -148,7 +148,7 @@ class WireSession:
             self._write(message(b"E", error.body))
         except ProtocolError as error:
             self._write(error_message(CallRefused("wire-protocol", str(error))))
-        except PlacedError as error:
+        except LocatedError as error:
             self._write(error_message(as_shown(error.error), position=error.position))
         except Exception as error:  # what is not ours may hold a value: it is told as "internal"
             own = as_shown(error)
@@ -204,13 +204,13 @@ class WireSession:
             await self._rows(outcome, [0] * len(outcome.fields or ()), 0, None)
             self._end_outcome(outcome)
 
-    def _statements(self, text: str) -> list[KeptStatement]:
+    def _statements(self, text: str) -> list[PreparedStatement]:
         try:
-            return [KeptStatement(self.recogniser.command(text, words), text) for words in statements_of(words_of(text))]
+            return [PreparedStatement(self.recogniser.command(text, words), text) for words in statements_of(words_of(text))]
         except LapwingError as error:
             raise _placed(error) from error
 
-    def _require_luck(self, statement: KeptStatement) -> None:
+    def _require_luck(self, statement: PreparedStatement) -> None:
         """In a transaction that failed, only its end is answered."""
         ends = isinstance(statement.command, Transaction) and statement.command.word in _ENDERS
         if self.runner.status == FAILED and not ends:
@@ -229,7 +229,7 @@ class WireSession:
         statements = await apart(text, lambda: self._statements(text))
         if len(statements) > 1:
             raise Refused("statement-several", "there is more than one statement", hint="send the statements one by one")
-        statement = statements[0] if statements else KeptStatement(None, text)
+        statement = statements[0] if statements else PreparedStatement(None, text)
         statement.given = given
         if statement.command is not None:
             self._require_luck(statement)
@@ -360,9 +360,9 @@ class WireSession:
             await self.writer.drain()
 
 
-def _placed(error: LapwingError) -> PlacedError:
+def _placed(error: LapwingError) -> LocatedError:
     """Pre: the error points into all that the client sent."""
-    return PlacedError(error, None if error.span is None else error.span.start + 1)
+    return LocatedError(error, None if error.span is None else error.span.start + 1)
 
 
 _EXTENDED = {

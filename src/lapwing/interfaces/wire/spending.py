@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from lapwing.answers.answer import Answer
-from lapwing.curator.cost_estimate import Hold, PublicWork, also_told_before_charges
+from lapwing.curator.cost_estimate import CostEstimate, Hold, also_told_before_charges
 from lapwing.data_set import DataSet
 from lapwing.errors import BudgetRefused
 from lapwing.interfaces.http.call_notes import CallNotes
@@ -64,7 +64,7 @@ class SessionSpending:
             total = data_set.curator.ledger.balance().budget.loss_total
             taken: list[tuple[float, int]] = []
 
-            def take(charge: PublicWork) -> Hold:
+            def take(charge: CostEstimate) -> Hold:
                 share = charge.loss / total if total else 1.0
                 self._take(share)
                 taken.append((share, len(notes.charges)))

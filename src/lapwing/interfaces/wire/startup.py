@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lapwing.errors import CallRefused
-from lapwing.interfaces.http.access import Office, count_failure
+from lapwing.interfaces.http.access import AppState, count_failure
 from lapwing.interfaces.http.identity.rights import Act, Identity
 from lapwing.interfaces.http.identity.scram_verifiers import salt_of
 from lapwing.interfaces.wire.messages import (
@@ -102,7 +102,7 @@ def _words(read: Payload) -> dict[str, str]:
 
 
 async def log_in(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, office: Office, secret: bytes, words: dict[str, str]
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, office: AppState, secret: bytes, words: dict[str, str]
 ) -> LoggedIn:
     """Check who it is, and whether they may see the data set; :class:`LoginRefused` where not. Nobody is told which of both it was."""
     address = str((writer.get_extra_info("peername") or ("local",))[0])

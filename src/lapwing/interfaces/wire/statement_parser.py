@@ -22,7 +22,7 @@ from lapwing.interfaces.wire.commands import (
     NoEffect,
     PrepareNamed,
     Query,
-    SetTo,
+    SetSetting,
     ShowOne,
     Transaction,
 )
@@ -44,7 +44,7 @@ ROWS_FETCHED_MAX = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Recogniser:
+class StatementParser:
     """Recognises statements of one data set."""
 
     own: OwnNames
@@ -110,7 +110,7 @@ class _Reading:
             case "set":
                 return self._set()
             case "reset":
-                return SetTo(self._setting_name(), None)
+                return SetSetting(self._setting_name(), None)
             case "declare":
                 return self._declare()
             case "fetch" | "move":
@@ -215,7 +215,7 @@ class _Reading:
         else:
             name = self._setting_name()
             self._require("=", "to", ":=")
-        return SetTo(name, self._setting_value(), local)
+        return SetSetting(name, self._setting_value(), local)
 
     def _role(self) -> Command:
         if self._accept("none", "default") and self._next() is None:

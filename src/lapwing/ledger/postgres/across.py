@@ -73,7 +73,7 @@ class PartOutcome:
     """The state it led to, as texts."""
 
 
-class Across:
+class CrossDataSetBatch:
     """One kind of statement over several data sets; threads that ask meanwhile wait and go together."""
 
     def __init__(self, statement: str, dsn: str, retry_seconds: float) -> None:
@@ -117,8 +117,8 @@ class Across:
 class Crossing:
     """Both kinds, of all uses of one database in this process."""
 
-    reservations: Across
-    answers: Across
+    reservations: CrossDataSetBatch
+    answers: CrossDataSetBatch
     uses: int = 0
 
 
@@ -135,7 +135,7 @@ def begin_use(database: Database) -> None:
     with _gate:
         crossing = _crossings.get(database)
         if crossing is None:
-            crossing = _crossings[database] = Crossing(Across(_RESERVE, *database), Across(_COMMIT, *database))
+            crossing = _crossings[database] = Crossing(CrossDataSetBatch(_RESERVE, *database), CrossDataSetBatch(_COMMIT, *database))
         crossing.uses += 1
 
 

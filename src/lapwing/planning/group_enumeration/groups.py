@@ -21,8 +21,8 @@ from lapwing.planning.group_enumeration.listing import (
     ENUMERATED_MAX,
     LISTED_MAX,
     ListedValues,
-    TooMany,
-    Uses,
+    TimestampUse,
+    TooManyGroups,
     enumerated,
     grid_value,
     listed,
@@ -62,13 +62,13 @@ Evaluate: TypeAlias = Callable[[Combinations, int], list[Group] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Possible:
+class PossibleGroups:
     """The groups that a statement can have; None where they cannot be listed or are too many."""
 
     groups: tuple[Group, ...] | None
     causes: frozenset[str] = frozenset()
     """Why some of them may be impossible all the same; empty where every one can occur."""
-    too_many: TooMany | None = None
+    too_many: TooManyGroups | None = None
     """Where there are none because they are too many: why."""
 
 
@@ -81,11 +81,11 @@ class GroupFinder:
 
     def __init__(self, evaluate: Evaluate, public: PublicRows = no_public_rows) -> None:
         self._evaluate, self._public = evaluate, public
-        self._found: dict[tuple[Relation, tuple[tuple[str, Expression], ...], _Limits], Possible] = {}
+        self._found: dict[tuple[Relation, tuple[tuple[str, Expression], ...], _Limits], PossibleGroups] = {}
 
     def find(
         self, source: Relation, keys: tuple[tuple[str, Expression], ...], facts: Facts, *, cells_max: int, values_max: int = LISTED_MAX
-    ) -> Possible:
+    ) -> PossibleGroups:
         """Every group there can be. Without keys: the one empty group, or none where no row can meet the conditions."""
         asked = (source, keys, _Limits(cells_max, values_max))
         if asked not in self._found:
@@ -100,13 +100,13 @@ class _Limits:
     cells: int
     values: int
 
-    def of_cells(self, count: int | None, *, is_list: bool = False) -> Possible:
+    def of_cells(self, count: int | None, *, is_list: bool = False) -> PossibleGroups:
         """No groups, because all together are too many."""
-        return Possible(None, too_many=TooMany("", count, self.cells, "known_cells_max", is_list))
+        return PossibleGroups(None, too_many=TooManyGroups("", count, self.cells, "known_cells_max", is_list))
 
-    def of_values(self, name: str, key: Domain, count: int | None) -> Possible:
+    def of_values(self, name: str, key: Domain, count: int | None) -> PossibleGroups:
         """No groups, because one key has too many values."""
-        return Possible(None, too_many=TooMany(name, count, self.values, "key_values_max", _is_list(key)))
+        return PossibleGroups(None, too_many=TooManyGroups(name, count, self.values, "key_values_max", _is_list(key)))
 
 
 def _is_list(domain: Domain) -> bool:
@@ -116,7 +116,7 @@ def _is_list(domain: Domain) -> bool:
 
 def _possible(
     source: Relation, keys: Sequence[tuple[str, Expression]], facts: Facts, limits: _Limits, evaluate: Evaluate, public: PublicRows
-) -> Possible:
+) -> PossibleGroups:
     causes: frozenset[str] = frozenset()
 
     def values_of(rows: PossibleRows, value: Expression) -> tuple[Value, ...] | None:
@@ -139,7 +139,7 @@ def _possible(
     columns = shape_of(source, facts).columns
     places = [place_in(domain_of(key, columns)) for _, key in keys]
     ordered = sorted(found, key=lambda group: tuple(place(value) for place, value in zip(places, group, strict=True)))
-    return Possible(tuple(ordered), causes)
+    return PossibleGroups(tuple(ordered), causes)
 
 
 def place_in(domain: Domain) -> Callable[[Value], tuple[bool, Value]]:
@@ -203,12 +203,12 @@ class _Enumeration:
             listings[name] = enumerated(domain, self._uses(name) if isinstance(domain, TimestampDomain) else ())
         return listings
 
-    def _uses(self, name: str) -> list[Uses]:
+    def _uses(self, name: str) -> list[TimestampUse]:
         """How keys use a column of timestamps, and conditions that can be kept; a raw key cannot be listed at all."""
-        found: list[Uses] = []
+        found: list[TimestampUse] = []
         for key in self._keys:
             if name in columns_of(key):
-                found.append(uses_of(key, name) or Uses(1))
+                found.append(uses_of(key, name) or TimestampUse(1))
         for condition in list(self._conditions):
             if name in columns_of(condition):
                 uses = uses_of(condition, name)
@@ -219,20 +219,20 @@ class _Enumeration:
                     found.append(uses)
         return found
 
-    def groups(self) -> Possible:
+    def groups(self) -> PossibleGroups:
         """All combinations of the keys' values."""
         if any(listing is not None and not len(listing) for listing in self._listings.values()):
-            return Possible((), frozenset(self._causes))
+            return PossibleGroups((), frozenset(self._causes))
         alone: dict[int, tuple[Value, ...]] = {}
         clusters: list[_Cluster] = []
-        too_many: list[Possible] = []
+        too_many: list[PossibleGroups] = []
         for number, key in enumerate(self._keys):
             blocks = self._blocks_of(key)
             if blocks is None or self._combinations(blocks) > ENUMERATED_MAX:
                 domain = domain_of(key, self._domains)
                 values, size = listed(domain, self._limits.values), size_of(domain)
                 if size is None:
-                    return Possible(None)
+                    return PossibleGroups(None)
                 if values is None:
                     too_many.append(self._limits.of_values(self._names[number], domain, size))
                     continue
@@ -245,7 +245,7 @@ class _Enumeration:
         lists: list[tuple[list[int], list[Group]]] = [([number], [(value,) for value in values]) for number, values in alone.items()]
         for cluster in clusters:
             found = self._of_cluster(cluster)
-            if isinstance(found, Possible):
+            if isinstance(found, PossibleGroups):
                 too_many.append(found)
             else:
                 lists.append((cluster.keys, found))
@@ -258,7 +258,7 @@ class _Enumeration:
         order = [number for numbers, _ in lists for number in numbers]
         places = [order.index(number) for number in range(len(self._keys))]
         whole = (tuple(value for part in parts for value in part) for parts in product(*(found for _, found in lists)))
-        return Possible(tuple(tuple(group[place] for place in places) for group in whole), frozenset(self._causes))
+        return PossibleGroups(tuple(tuple(group[place] for place in places) for group in whole), frozenset(self._causes))
 
     def _blocks_of(self, expression: Expression) -> set[int] | None:
         names = columns_of(expression)
@@ -288,7 +288,7 @@ class _Enumeration:
             else:
                 self._merged(clusters, _Cluster(set(blocks), [], [condition]))
 
-    def _of_cluster(self, cluster: _Cluster) -> list[Group] | Possible:
+    def _of_cluster(self, cluster: _Cluster) -> list[Group] | PossibleGroups:
         """The groups of a cluster, or that they are too many."""
         keys = tuple(self._keys[number] for number in cluster.keys)
         if len(keys) == 1 and not cluster.conditions and (plain := self._plain_values(cluster.keys[0])) is not None:
@@ -304,7 +304,7 @@ class _Enumeration:
             return self._few(cluster.keys[0], found, counted=False)
         return self._limits.of_cells(None) if found is None else found
 
-    def _few(self, number: int, found: list[Group] | None, *, counted: bool) -> list[Group] | Possible:
+    def _few(self, number: int, found: list[Group] | None, *, counted: bool) -> list[Group] | PossibleGroups:
         """The values of one key, unless they are too many; ``counted``: these are all of them."""
         limits = self._limits
         if found is not None and (len(found) <= limits.values or len(found) - ((None,) in found) <= limits.values):
@@ -316,7 +316,7 @@ class _Enumeration:
             return limits.of_cells(None, is_list=len(self._keys) == 1 and _is_list(domain))
         return limits.of_values(self._names[number], domain, many)
 
-    def _plain_values(self, number: int) -> list[Group] | Possible | None:
+    def _plain_values(self, number: int) -> list[Group] | PossibleGroups | None:
         """The values of a key that are known without evaluating anything, or that they are too many."""
         key = self._keys[number]
         if isinstance(key, Literal):

@@ -69,7 +69,7 @@ def size_of(domain: Domain) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class TooMany:
+class TooManyGroups:
     """Why groups are not listed although they could be: more than a limit allows."""
 
     what: str
@@ -98,7 +98,7 @@ class ListedValues:
         return len(self.values) + self.null
 
 
-def enumerated(domain: Domain, uses: Iterable[Uses]) -> ListedValues | None:
+def enumerated(domain: Domain, uses: Iterable[TimestampUse]) -> ListedValues | None:
     """Values of a column that, put into every expression that uses it, give all that any value gives; None where they are too many."""
     match domain:
         case BooleanDomain(nullable):
@@ -117,7 +117,7 @@ def enumerated(domain: Domain, uses: Iterable[Uses]) -> ListedValues | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class TimestampUse:
     """How an expression uses a column of timestamps: it stays the same for ``step`` microseconds, but for changes at ``constants``."""
 
     step: int | None
@@ -125,27 +125,27 @@ class Uses:
     constants: frozenset[int] = frozenset()
 
 
-def uses_of(expression: Expression, name: str, carried: Uses | None = None) -> Uses | None:
+def uses_of(expression: Expression, name: str, carried: TimestampUse | None = None) -> TimestampUse | None:
     """How an expression uses a column of timestamps; None where it does in another way. ``carried``: how its own value is used."""
     match expression:
         case Literal():
-            return Uses(None)
+            return TimestampUse(None)
         case Column(other):
-            return carried if other == name else Uses(None)
+            return carried if other == name else TimestampUse(None)
         case Call(Function.IS_NULL, (value,)):
-            return uses_of(value, name, Uses(None))
+            return uses_of(value, name, TimestampUse(None))
         case Call(function, (value,)) if function in _STEPS:
-            return uses_of(value, name, Uses(_STEPS[function]))
+            return uses_of(value, name, TimestampUse(_STEPS[function]))
         case Call(Function.FLOOR, (Call(Function.DIVIDE, (Call(Function.DIVIDE, (moment, Literal(1_000_000))), Literal(seconds))),)) if (
             (step := _whole_microseconds(seconds)) and isinstance(moment, Call) and moment.function is Function.MICROSECONDS
         ):
-            return uses_of(moment.arguments[0], name, Uses(step))  # periods of seconds since 1970, as tools cut time into them
+            return uses_of(moment.arguments[0], name, TimestampUse(step))  # periods of seconds since 1970, as tools cut time into them
         case Call(Function.COALESCE, arguments):
             return _together(uses_of(argument, name, carried) for argument in arguments)
         case Call(function, (value, *others)) if function in _COMPARISONS and all(isinstance(other, Literal) for other in others):
-            return uses_of(value, name, Uses(None, _moments_in(others)))
+            return uses_of(value, name, TimestampUse(None, _moments_in(others)))
         case Call(function, (Literal() as other, value)) if function in _COMPARISONS:
-            return uses_of(value, name, Uses(None, _moments_in((other,))))
+            return uses_of(value, name, TimestampUse(None, _moments_in((other,))))
         case Call(_, arguments):
             return _together(uses_of(argument, name) for argument in arguments)
         case Case(branches, otherwise):
@@ -165,7 +165,7 @@ def _moments_in(literals: Iterable[Expression]) -> frozenset[int]:
     return frozenset(part.value for part in literals if isinstance(part, Literal) and isinstance(part.value, int))
 
 
-def _together(parts: Iterable[Uses | None]) -> Uses | None:
+def _together(parts: Iterable[TimestampUse | None]) -> TimestampUse | None:
     step: int | None = None
     constants: frozenset[int] = frozenset()
     for part in parts:
@@ -174,10 +174,10 @@ def _together(parts: Iterable[Uses | None]) -> Uses | None:
         constants |= part.constants
         if part.step is not None:
             step = math.gcd(step or 0, part.step)
-    return Uses(step, constants)
+    return TimestampUse(step, constants)
 
 
-def _moments(lo: int, hi: int, uses: Sequence[Uses]) -> tuple[int, ...] | None:
+def _moments(lo: int, hi: int, uses: Sequence[TimestampUse]) -> tuple[int, ...] | None:
     whole = _together(uses)
     if whole is None or lo > hi:
         return None if whole is None else ()

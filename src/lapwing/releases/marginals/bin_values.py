@@ -21,7 +21,7 @@ from lapwing.answers.post_processing import values_on
 from lapwing.kernel.domains import DateDomain, Domain, RealDomain, TimestampDomain
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, Value, columns_of
 from lapwing.kernel.stability import domain_of
-from lapwing.planning.group_enumeration.listing import ENUMERATED_MAX, MOMENTS_MAX, Uses, uses_of
+from lapwing.planning.group_enumeration.listing import ENUMERATED_MAX, MOMENTS_MAX, TimestampUse, uses_of
 from lapwing.releases.marginals.axes import Axis
 from lapwing.render.arrow_values import key_values
 
@@ -124,7 +124,7 @@ def _telling(axis: Axis, expressions: Sequence[Expression], least: int, greatest
     return points
 
 
-def _moments(uses: Iterable[Uses | None], least: int, greatest: int) -> set[int] | None:
+def _moments(uses: Iterable[TimestampUse | None], least: int, greatest: int) -> set[int] | None:
     points: set[int] = set()
     for use in uses:
         if use is None:

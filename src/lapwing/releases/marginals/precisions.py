@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from lapwing.releases.marginals.synopsis import Axes, Floats
-from lapwing.releases.marginals.workload import NoiseModel, WantedCounts, Workload, total
+from lapwing.releases.marginals.workload import NoiseModel, Workload, WorkloadQuery, total
 
 Objective: TypeAlias = Literal["rmse", "l1", "max"]
 """What is made small: the mean squared error of a cell, the mean absolute error of a cell, or the largest half-width."""
@@ -55,7 +55,7 @@ class PriceSplit:
         """The variance of the noise in a cell of each table."""
         return tuple(self._unit(price, reach) / _precision(share, self.pure) for share in self.shares)
 
-    def deviations(self, wanted: Sequence[WantedCounts], price: float, *, reach: float = 1.0) -> tuple[float, ...]:
+    def deviations(self, wanted: Sequence[WorkloadQuery], price: float, *, reach: float = 1.0) -> tuple[float, ...]:
         """The standard deviation of the best estimate of each wanted count; infinite where no table says it."""
         workload = Workload(self.sizes, wanted, further=self.tables)
         number = {axes: index for index, axes in enumerate(workload.tables)}
@@ -67,7 +67,7 @@ class PriceSplit:
 
     def cell_deviations(self, marginals: Sequence[Axes], price: float, *, reach: float = 1.0) -> tuple[float, ...]:
         """The standard deviation of a cell of each marginal."""
-        return self.deviations([WantedCounts(axes) for axes in marginals], price, reach=reach)
+        return self.deviations([WorkloadQuery(axes) for axes in marginals], price, reach=reach)
 
     def total_variations(self, marginals: Sequence[Axes], price: float, *, rows: int, reach: float = 1.0) -> tuple[float, ...]:
         """The expected distance of each marginal from the truth in total variation, for so many rows in the table; one at most.
@@ -96,7 +96,7 @@ class TargetPrice:
 
 
 def price_split(
-    sizes: Sequence[int], wanted: Sequence[WantedCounts], *, pure: bool, objective: Objective = "l1", further: Sequence[Axes] = ()
+    sizes: Sequence[int], wanted: Sequence[WorkloadQuery], *, pure: bool, objective: Objective = "l1", further: Sequence[Axes] = ()
 ) -> PriceSplit:
     """The division of a price that makes the objective small. Tables over the axes in ``further`` may be measured too."""
     return _best(Workload(sizes, wanted, further=further), pure=pure, objective=objective)[0]
@@ -104,7 +104,7 @@ def price_split(
 
 def target_price(
     sizes: Sequence[int],
-    wanted: Sequence[WantedCounts],
+    wanted: Sequence[WorkloadQuery],
     deviations: Sequence[float],
     *,
     pure: bool,
@@ -114,7 +114,7 @@ def target_price(
     """The least price at which each wanted count has at most its deviation; weights are not looked at."""
     if len(wanted) != len(deviations) or not all(deviation > 0.0 for deviation in deviations):
         raise ValueError("a deviation above 0 for each wanted count")
-    scaled = [WantedCounts(each.axes, 1.0 / deviation, each.bins) for each, deviation in zip(wanted, deviations, strict=True)]
+    scaled = [WorkloadQuery(each.axes, 1.0 / deviation, each.bins) for each, deviation in zip(wanted, deviations, strict=True)]
     split, value = _best(Workload(sizes, scaled, further=further), pure=pure, objective="max")
     return TargetPrice(math.sqrt(value) * reach if pure else 0.5 * value * reach * reach, split)
 

@@ -55,7 +55,7 @@ class GroupedSums:
 
 
 @dataclass(frozen=True, slots=True)
-class Spreads:
+class MarginalVariances:
     """Variances of what is read off noisy marginals. ``variances``: of a cell of each, by its axes."""
 
     sizes: Sequence[int]

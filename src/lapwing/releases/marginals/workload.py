@@ -24,7 +24,7 @@ Indices: TypeAlias = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class WantedCounts:
+class WorkloadQuery:
     """Every cell of the marginal over ``axes`` (ascending), or, with ``bins``, counts that each sum up so many bins of each axis."""
 
     axes: Axes
@@ -87,7 +87,7 @@ class NoiseModel:
 class Workload(NoiseModel):
     """Wanted counts, and the tables that may be measured for them: all sets of axes of a wanted one, and of those in ``further``."""
 
-    def __init__(self, sizes: Sequence[int], wanted: Sequence[WantedCounts], *, further: Sequence[Axes] = ()) -> None:
+    def __init__(self, sizes: Sequence[int], wanted: Sequence[WorkloadQuery], *, further: Sequence[Axes] = ()) -> None:
         if not wanted:
             raise ValueError("nothing is wanted")
         self.sizes = tuple(sizes)
@@ -113,7 +113,7 @@ class Workload(NoiseModel):
         counts = [math.prod(sizes[axis] / taken for axis, taken in zip(axes, bins, strict=True)) for axes, bins in asked]
         super().__init__(len(self.tables), factors, coefficients, weights, np.array(counts, dtype=np.float64))
 
-    def _effective(self, wanted: WantedCounts) -> tuple[Axes, Axes]:
+    def _effective(self, wanted: WorkloadQuery) -> tuple[Axes, Axes]:
         """Without the axes of which all bins are taken: an axis of one bin says nothing, and a sum over all is a smaller table's cell."""
         bins = wanted.bins if wanted.bins is not None else (1,) * len(wanted.axes)
         if list(wanted.axes) != sorted(set(wanted.axes)) or not all(0 <= axis < len(self.sizes) for axis in wanted.axes):

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from lapwing.answers.assembly import Assembled, check_pairs, has_computed, noisy_table, put_together
+from lapwing.answers.assembly import AssembledAnswer, check_pairs, has_computed, noisy_table, put_together
 from lapwing.answers.estimates import Estimate
 from lapwing.answers.intervals import Interval, ratio_ends
 from lapwing.answers.ratio_estimator import FINE
@@ -22,8 +22,8 @@ from lapwing.answers.simulation import Floats, noise_by_place
 from lapwing.answers.suppression import MARK_CONFIDENCE, Marks
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.laws import DiscreteGaussian
-from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
-from lapwing.planning.quantiles import Chosen
+from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.releases.marginals.axes import Axis
 from lapwing.releases.marginals.synopsis import MeasuredMarginal, Synopsis
 from lapwing.releases.serving.coverage import ROWS, CoveredQuery, NotCovered, PublicMarginals, covered_queries
@@ -79,7 +79,7 @@ class ServedMarginals:
 class ServedAnswer:
     """A free answer, and what should be said about it."""
 
-    assembled: Assembled
+    assembled: AssembledAnswer
     notes: tuple[str, ...]
 
 
@@ -148,22 +148,22 @@ class ServedPart:
             tree = TreeQuantiles(covered, self.sums.marginals)
             for number in covered.quantiles:
                 recipe = self.recipes[number]
-                assert isinstance(recipe, Chosen)
+                assert isinstance(recipe, QuantileMeasure)
                 found[number] = tree.served(number, marginal, self._confidence, kind=recipe.kind)
         return found
 
     def plain(self, aggregate: Noisy) -> str | None:
         """The vector behind an aggregate that is one."""
         recipe = self.recipes[aggregate.index]
-        return recipe.vector if isinstance(recipe, Counted | Summed) else None
+        return recipe.vector if isinstance(recipe, Counted | SumMeasure) else None
 
     def _estimates(self, recipe: Recipe) -> list[Estimate]:
         match recipe:
             case Counted(vector):
                 return self._plain(vector, whole=True)
-            case Summed(vector, whole):
+            case SumMeasure(vector, whole):
                 return self._plain(vector, whole=whole)
-            case Averaged():
+            case AverageMeasure():
                 return self._averages(recipe)
             case _:
                 raise AssertionError("only counts, sums and averages are covered")
@@ -177,7 +177,7 @@ class ServedPart:
             found.append(Estimate(shown, Interval(min(value - width, shown), max(value + width, shown))))
         return found
 
-    def _averages(self, recipe: Averaged) -> list[Estimate]:
+    def _averages(self, recipe: AverageMeasure) -> list[Estimate]:
         total, count = self.totals[recipe.total], self.totals[recipe.count]
         low, high = (float(end * recipe.steps - recipe.offset) for end in (recipe.lower, recipe.upper))
         lows, highs = self.ratio_ends(recipe.total, recipe.count)
@@ -208,9 +208,9 @@ class ServedPart:
         match recipe:
             case Counted(vector):
                 noise = self._noise_only(vector)
-            case Summed(vector):
+            case SumMeasure(vector):
                 noise = self._noise_only(vector) | self._noise_only(ROWS)
-            case Averaged(total, count):
+            case AverageMeasure(total, count):
                 lost = self._noise_only(count) | self._noise_only(ROWS) | self._could_be_anything(recipe, total, count)
                 return [CellMark.MEANINGLESS if each else None for each in (lost & (self._width(count) > 0)).tolist()]
             case _:
@@ -227,7 +227,7 @@ class ServedPart:
         signed = bool((self.sums.covered.weights[vector] < 0).any())
         return np.asarray((width > 0) & ((np.abs(values) if signed else values) <= width))
 
-    def _could_be_anything(self, recipe: Averaged, total: str, count: str) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    def _could_be_anything(self, recipe: AverageMeasure, total: str, count: str) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """Whether the noise explains both ends of the declared range, and so every average."""
         if recipe.lower == recipe.upper:
             return np.zeros(self.sums.rows, dtype=np.bool_)
@@ -335,9 +335,9 @@ def _vectors(recipes: Sequence[Recipe]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for recipe in recipes:
         match recipe:
-            case Counted(vector) | Summed(vector):
+            case Counted(vector) | SumMeasure(vector):
                 found[vector] = None
-            case Averaged(total, count):
+            case AverageMeasure(total, count):
                 found |= {total: None, count: None}
             case _:
                 raise AssertionError("only counts, sums and averages are covered")

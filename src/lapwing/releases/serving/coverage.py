@@ -26,7 +26,7 @@ from lapwing.planning.group_enumeration.groups import place_in
 from lapwing.planning.measures import Recipe, measured
 from lapwing.releases.marginals.axes import Axis
 from lapwing.releases.marginals.bin_values import BinValues, NotOneValue, Whole, bin_values
-from lapwing.releases.marginals.variances import Spreads
+from lapwing.releases.marginals.variances import MarginalVariances
 from lapwing.releases.tree.variances import TreeLevel, TreeSpreads
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery, Statement, conjuncts, substituted
 
@@ -85,10 +85,10 @@ class PublicMarginals:
         """Bins of the last axis other than that of NULL."""
         return self.sizes[-1] - self.axes[-1].domain.nullable
 
-    def spreads(self) -> Spreads | TreeSpreads:
+    def spreads(self) -> MarginalVariances | TreeSpreads:
         """How far sums of cells spread."""
         if not self.tree:
-            return Spreads(self.sizes, self.variances)
+            return MarginalVariances(self.sizes, self.variances)
         return TreeSpreads(self.sizes, self.leaves, self.tree)
 
     def covers(self, axes: Sequence[int]) -> bool:

@@ -33,7 +33,7 @@ LEAST = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CountedCells:
+class CellSubset:
     """The cells that a question counts: over some of the axes, ascending, whether each combination of their bins is counted."""
 
     axes: tuple[int, ...]
@@ -57,11 +57,11 @@ class MultiplicativeWeights:
         """How many rows there are, as far as that is public."""
         return self._rows
 
-    def estimate(self, cells: CountedCells) -> int:
+    def estimate(self, cells: CellSubset) -> int:
         """About how many rows these cells hold, as a whole number."""
         return round(self._share(cells) * self._rows)
 
-    def learn(self, cells: CountedCells, noisy: int, *, noise: int, least: int) -> None:
+    def learn(self, cells: CellSubset, noisy: int, *, noise: int, least: int) -> None:
         """Move the weights of these cells towards a noisy count, whose noise is likely at most ``noise``, by ``least`` rows at least."""
         if cells.counted.all():
             self._rows = max(noisy, 1)
@@ -75,11 +75,11 @@ class MultiplicativeWeights:
         """The weights, in the shape of the axes; they sum to 1."""
         return self._weights.copy()
 
-    def _share(self, cells: CountedCells) -> float:
+    def _share(self, cells: CellSubset) -> float:
         others = tuple(axis for axis in range(len(self._sizes)) if axis not in cells.axes)
         return float(self._weights.sum(axis=others)[cells.counted].sum())
 
-    def _spread(self, cells: CountedCells) -> npt.NDArray[np.bool_]:
+    def _spread(self, cells: CellSubset) -> npt.NDArray[np.bool_]:
         shape = [size if axis in cells.axes else 1 for axis, size in enumerate(self._sizes)]
         return cells.counted.reshape(shape)
 

@@ -103,7 +103,7 @@ class PlannedWeights:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherWays:
+class Alternatives:
     """What else the same counts could be had by, in losses of the account: one direct count, and a release of marginals for all of them."""
 
     session: Fraction
@@ -143,7 +143,7 @@ def weights_axes(table: str, wanted: Marginals, facts: Facts) -> tuple[Axis, ...
     return sections_of(ReleaseRequest("weights", table, (wanted,)), facts)[0].axes
 
 
-def other_ways(planned: PlannedWeights, facts: Facts) -> OtherWays:
+def other_ways(planned: PlannedWeights, facts: Facts) -> Alternatives:
     """What direct counts, and a release of marginals, of the same error would cost."""
     request, reach = planned.request, planned.certified.reach
     error = planned.stream.threshold * 3 // 2
@@ -151,7 +151,7 @@ def other_ways(planned: PlannedWeights, facts: Facts) -> OtherWays:
     direct = loss(law, facts.account, l1=reach, l2_squared=reach**2, order=facts.order)
     session = Fraction(planned.certified.cost.loss, LOSS_UNITS)
     ways = min(COMPARED_WAYS, len(request.columns))
-    return OtherWays(session, direct, _release_loss(planned, facts, ways=ways, error=error, session=session), ways)
+    return Alternatives(session, direct, _release_loss(planned, facts, ways=ways, error=error, session=session), ways)
 
 
 def _compared_noise(law: DiscreteLaplace, confidence: Fraction) -> int:

@@ -22,14 +22,14 @@ from lapwing.kernel.ir import RowCount
 from lapwing.kernel.stability import shape_of
 from lapwing.planning.measures import measured
 from lapwing.releases.serving.coverage import NotCovered, PublicMarginals, covered_queries, rows_read
-from lapwing.releases.weights.multiplicative_weights import CountedCells
+from lapwing.releases.weights.multiplicative_weights import CellSubset
 from lapwing.releases.weights.plan import PlannedWeights
 from lapwing.statements import AggregateKind, LinearOutput, Noisy, PostProcess, Statement, substituted
 
 FORMAT = "weights 1"
 
 
-class ServedBy(StrEnum):
+class CountSource(StrEnum):
     """Where a count of a session comes from."""
 
     WEIGHTS = "weights"
@@ -45,7 +45,7 @@ class WeighedCount:
     """A count, how it was served, and within which error it is right with the session's confidence."""
 
     value: int
-    served_by: ServedBy
+    served_by: CountSource
     error: int
     confidence: Fraction
     starts_left: int
@@ -57,9 +57,9 @@ class WeighedCount:
 
     def __str__(self) -> str:
         how = {
-            ServedBy.WEIGHTS: "from the weights",
-            ServedBy.FRESH: "counted freshly, and learnt from",
-            ServedBy.LOG: "told before",
+            CountSource.WEIGHTS: "from the weights",
+            CountSource.FRESH: "counted freshly, and learnt from",
+            CountSource.LOG: "told before",
         }[self.served_by]
         return f"{self.value:,} ± {self.error:,} ({percent(float(self.confidence))}), {how}; {self.starts_left} starts left"
 
@@ -71,7 +71,7 @@ class CountQuestion:
     key: str
     """What tells the question from others: which rows of which table are counted."""
     condition: Expression
-    cells: CountedCells
+    cells: CellSubset
 
 
 def count_question(statement: Statement, facts: Facts, planned: PlannedWeights) -> CountQuestion:
@@ -94,11 +94,11 @@ def count_question(statement: Statement, facts: Facts, planned: PlannedWeights) 
     parts = [*conditions, *([] if vector[1].where is None else [substituted(vector[1].where, names)])]
     condition = reduce(lambda one, other: call(Function.AND, one, other), parts) if parts else Literal(True, Kind.BOOLEAN)
     counted = covered[0].weights[vector[0]] > 0.0
-    return CountQuestion(digest((planned.stream.rows, condition)), condition, CountedCells(covered[0].axes, np.asarray(counted)))
+    return CountQuestion(digest((planned.stream.rows, condition)), condition, CellSubset(covered[0].axes, np.asarray(counted)))
 
 
 @dataclass(frozen=True, slots=True)
-class WeighedLog:
+class WeightsLog:
     """What a session told, by question: all of it public by now."""
 
     told: Mapping[str, WeighedCount]
@@ -114,13 +114,13 @@ class WeighedLog:
         return json.dumps(body, ensure_ascii=True, separators=(",", ":")).encode()
 
     @classmethod
-    def unpacked(cls, payload: bytes) -> WeighedLog:
+    def unpacked(cls, payload: bytes) -> WeightsLog:
         """Inverse of :meth:`packed`."""
         body: dict[str, Any] = json.loads(payload)
         if body.get("format") != FORMAT:
             raise LedgerError("answer-format", "the stored answer has another format version")
         told = {
-            key: WeighedCount(value, ServedBy(served), error, Fraction(confidence), left)
+            key: WeighedCount(value, CountSource(served), error, Fraction(confidence), left)
             for key, (value, served, error, confidence, left) in body["told"].items()
         }
         return cls(told, body["starts_used"])

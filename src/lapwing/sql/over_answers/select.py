@@ -13,7 +13,7 @@ from lapwing.sql.over_answers.aggregates import AGGREGATES, aggregate
 from lapwing.sql.over_answers.expressions import Outputs
 from lapwing.sql.over_answers.values import Value
 from lapwing.sql.rows import algebra
-from lapwing.sql.rows.names import Around, NoisyField, NoisyItem
+from lapwing.sql.rows.names import NoisyField, NoisyItem, OuterAnswers
 from lapwing.sql.scalars.binding import column_name, identifier, qualifier, unsupported
 from lapwing.sql.scalars.scope import Qualifier
 from lapwing.sql.text.reader import Reader, Session
@@ -30,7 +30,7 @@ class NoisyScope:
     items: list[tuple[str, str, NoisyItem]] = field(default_factory=list)
     """Name in the statement, name in the SQL, and the table."""
     merged: dict[str, tuple[str, NoisyField]] = field(default_factory=dict)
-    around: Around | None = None
+    around: OuterAnswers | None = None
     """The answers around it, while its WHERE is read: these may be named there."""
     depth: int = 0
     grouped: bool = False

@@ -11,7 +11,7 @@ from lapwing.kernel.domains import BooleanDomain, IntegerDomain, Kind, is_numeri
 from lapwing.kernel.expressions import Column, Expression, Function, Literal
 from lapwing.sql.rows import quantiles
 from lapwing.sql.rows import variance_aggregates as moments
-from lapwing.sql.rows.arguments import Arguments, AskedAggregate
+from lapwing.sql.rows.arguments import AggregateArgument, Arguments
 from lapwing.sql.rows.distinct_tuples import combined, several_distinct
 from lapwing.sql.scalars import number_types
 from lapwing.sql.scalars.binding import Scalars, column_name, qualifier
@@ -53,7 +53,7 @@ class Aggregates:
         """Reads what aggregates are taken of."""
         return Arguments(self.scalars)
 
-    def bind(self, node: exp.Expr) -> tuple[int, AskedAggregate]:
+    def bind(self, node: exp.Expr) -> tuple[int, AggregateArgument]:
         """The number of the aggregate that a node stands for, and what it is."""
         if type(node) is exp.Filter:
             with self.session.reading(node) as reader:
@@ -65,7 +65,7 @@ class Aggregates:
                 return self._bind(inner, kept, node)
         return self._bind(node, None, node)
 
-    def _bind(self, node: exp.Expr, where: Typed | None, whole: exp.Expr) -> tuple[int, AskedAggregate]:
+    def _bind(self, node: exp.Expr, where: Typed | None, whole: exp.Expr) -> tuple[int, AggregateArgument]:
         if type(node) is exp.WithinGroup:
             with self.session.reading(node) as reader:
                 measured = quantiles.within_group(self.arguments, reader, where)
@@ -106,24 +106,24 @@ class Aggregates:
             self.spans.append(self.session.source.span(node))
         return self.collected.index(aggregate)
 
-    def _aggregate(self, reader: Reader, where: Typed | None) -> AskedAggregate:
+    def _aggregate(self, reader: Reader, where: Typed | None) -> AggregateArgument:
         node = reader.node
         if type(node) in moments.NAMES:
-            return AskedAggregate(*moments.moment(self.arguments, reader, where))
+            return AggregateArgument(*moments.moment(self.arguments, reader, where))
         if type(node) in quantiles.NAMES:
             return quantiles.quantile(self.arguments, reader, where)
         argument = reader.node_of("this")
         match node:
             case exp.Count():
                 reader.flag("big_int")  # counts are 64-bit integers
-                return AskedAggregate(self._count(argument, where), Kind.INTEGER)
+                return AggregateArgument(self._count(argument, where), Kind.INTEGER)
             case exp.ApproxDistinct():
                 # the noise is all that is approximate
-                return AskedAggregate(self._count_distinct(node, (argument,), where), Kind.INTEGER)
+                return AggregateArgument(self._count_distinct(node, (argument,), where), Kind.INTEGER)
             case exp.CountIf():
                 condition = self.scalars.condition(argument, "what COUNT_IF counts")
                 counted = Aggregate(AggregateKind.COUNT, None, self.arguments.both(node, where, condition).expression)
-                return AskedAggregate(counted, Kind.INTEGER)
+                return AggregateArgument(counted, Kind.INTEGER)
             case _:
                 kind = AggregateKind.SUM if isinstance(node, exp.Sum) else AggregateKind.AVG
                 value, where = self.arguments.value(argument, where)
@@ -132,7 +132,7 @@ class Aggregates:
                 number, dialect = number_type(value.domain), self.session.dialect
                 type_of = number_types.sum_type if kind is AggregateKind.SUM else number_types.average_type
                 measured = Aggregate(kind, value.expression, _of(where))
-                return AskedAggregate(measured, Kind.INTEGER if whole else Kind.REAL, number=type_of(number, dialect))
+                return AggregateArgument(measured, Kind.INTEGER if whole else Kind.REAL, number=type_of(number, dialect))
 
     def _count(self, argument: exp.Expr, where: Typed | None) -> Aggregate:
         if type(argument) is exp.Star:

@@ -15,7 +15,7 @@ from lapwing.statements import Aggregate
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAggregate:
+class AggregateArgument:
     """What an aggregate of a statement measures, and the kind of the number that comes back."""
 
     aggregate: Aggregate

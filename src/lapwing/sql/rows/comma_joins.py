@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from lapwing.sql.rows.names import Known, PublicItem
+from lapwing.sql.rows.names import BindCatalog, PublicItem
 from lapwing.sql.rows.tables import Called
 from lapwing.sql.scalars.binding import qualifier
 from lapwing.sql.scalars.scope import Rows
@@ -20,7 +20,7 @@ from lapwing.sql.text.reader import is_set
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class JoinItem:
     """An item of FROM with the join that brings it, None for the first; ``links`` are the conditions of WHERE that join it."""
 
     called: Called
@@ -39,9 +39,9 @@ def is_comma(join: exp.Expr) -> bool:
     return bare and join.text("kind").upper() in ("", "CROSS")
 
 
-def in_order(known: Known, called: Sequence[Called], joins: Sequence[exp.Expr], where: Sequence[exp.Expr]) -> list[Placed]:
+def in_order(known: BindCatalog, called: Sequence[Called], joins: Sequence[exp.Expr], where: Sequence[exp.Expr]) -> list[JoinItem]:
     """Items in an order in which each can be joined to those before it, with its links; what finds no link comes last, without any."""
-    waiting = [Placed(item, join) for item, join in zip(called, (None, *joins), strict=True)]
+    waiting = [JoinItem(item, join) for item, join in zip(called, (None, *joins), strict=True)]
     if not any(is_comma(join) for join in joins):
         return waiting
     start = next((listed for listed in waiting if isinstance(listed.called.item, Rows) and listed.by_comma), None)
@@ -60,8 +60,13 @@ def in_order(known: Known, called: Sequence[Called], joins: Sequence[exp.Expr], 
 
 
 def _joinable(
-    known: Known, item: Placed, waiting: Sequence[Placed], placed: Sequence[Placed], called: Sequence[Called], where: Sequence[exp.Expr]
-) -> Iterator[Placed]:
+    known: BindCatalog,
+    item: JoinItem,
+    waiting: Sequence[JoinItem],
+    placed: Sequence[JoinItem],
+    called: Sequence[Called],
+    where: Sequence[exp.Expr],
+) -> Iterator[JoinItem]:
     """The item with its links, if it can come now."""
     if not item.by_comma:
         before = called[: called.index(item.called)]
@@ -74,10 +79,10 @@ def _joinable(
     elif not any(_holds(known, node, item.called, called) for node in links):
         return
     if links:
-        yield Placed(item.called, item.join, tuple(links))
+        yield JoinItem(item.called, item.join, tuple(links))
 
 
-def _links(known: Known, node: exp.Expr, item: Called, placed: Sequence[Called], called: Sequence[Called]) -> bool:
+def _links(known: BindCatalog, node: exp.Expr, item: Called, placed: Sequence[Called], called: Sequence[Called]) -> bool:
     """Whether an equality joins an item to those that have come."""
     for side, other in ((node.this, node.expression), (node.expression, node.this)):
         if type(side) is not exp.Column or _owner(known, side, called) is not item:
@@ -94,7 +99,7 @@ def _among(owner: Called | None, placed: Sequence[Called]) -> bool:
     return any(owner is one for one in placed)
 
 
-def _holds(known: Known, node: exp.Expr, item: Called, called: Sequence[Called]) -> bool:
+def _holds(known: BindCatalog, node: exp.Expr, item: Called, called: Sequence[Called]) -> bool:
     """Whether an equality of two columns keeps rows within their unit."""
     sides = [(side.name.lower(), _owner(known, side, called)) for side in (node.this, node.expression)]
     columns = [(owner.item, owner.item.names[name]) for name, owner in sides if owner is not None and isinstance(owner.item, Rows)]
@@ -106,7 +111,7 @@ def _holds(known: Known, node: exp.Expr, item: Called, called: Sequence[Called])
     return known.along_key(one, other)
 
 
-def _owner(known: Known, column: exp.Expr, called: Sequence[Called]) -> Called | None:
+def _owner(known: BindCatalog, column: exp.Expr, called: Sequence[Called]) -> Called | None:
     """The one item that a column can be of."""
     by, name = qualifier(column), column.name.lower()
     matching = []
@@ -117,7 +122,7 @@ def _owner(known: Known, column: exp.Expr, called: Sequence[Called]) -> Called |
     return matching[0] if len(matching) == 1 else None
 
 
-def _names(known: Known, called: Called) -> set[str]:
+def _names(known: BindCatalog, called: Called) -> set[str]:
     match called.item:
         case PublicItem(table):
             return {column.lower() for column in known.facts.public_table(table).columns}

@@ -17,7 +17,7 @@ from sqlglot import exp
 from lapwing.kernel.domains import Kind, with_null
 from lapwing.kernel.expressions import Column, Function, Literal, Value
 from lapwing.kernel.ir import JoinKind
-from lapwing.sql.rows.names import Decided
+from lapwing.sql.rows.names import SubqueryResult
 from lapwing.sql.rows.tables import Called
 from lapwing.sql.scalars.binding import Scalars, column_name, identifier, qualifier
 from lapwing.sql.scalars.scope import Computed, Item
@@ -33,7 +33,7 @@ _SUPPOSED: dict[Kind, Value] = {
 }
 
 
-def among(scalars: Scalars, node: exp.Expr, value: Typed, decided: Decided, column: int, *, negated: bool = False) -> Typed | None:
+def among(scalars: Scalars, node: exp.Expr, value: Typed, decided: SubqueryResult, column: int, *, negated: bool = False) -> Typed | None:
     """Whether a value is, or is not, one of a column of an answer; None where that leaves out nothing, or is not decided yet."""
     if decided.rows is None:
         scalars.call(node, Function.IN, value, _beside(scalars, _constant(scalars, node, decided.kinds[column], supposed=True), value))
@@ -49,7 +49,7 @@ def among(scalars: Scalars, node: exp.Expr, value: Typed, decided: Decided, colu
     return scalars.call(node, Function.NOT, found) if negated else found
 
 
-def single(scalars: Scalars, node: exp.Expr, decided: Decided) -> Typed:
+def single(scalars: Scalars, node: exp.Expr, decided: SubqueryResult) -> Typed:
     """The one value of an answer with one row and one column, NULL without a row. Pre: it has one column and at most one row."""
     if decided.rows is None:
         scalars.session.supposed += 1
@@ -65,7 +65,7 @@ def decided_condition(scalars: Scalars, node: exp.Expr, what: str) -> list[Typed
 
 
 def join_answer(
-    scalars: Scalars, called: Called, decided: Decided, kind: JoinKind, on: Sequence[exp.Expr], using: Sequence[exp.Expr]
+    scalars: Scalars, called: Called, decided: SubqueryResult, kind: JoinKind, on: Sequence[exp.Expr], using: Sequence[exp.Expr]
 ) -> tuple[list[Typed], list[exp.Expr]]:
     """Join an answer to rows; what must hold of a row, and the conditions among ``on`` that are left to be bound are returned."""
     session = scalars.session
@@ -95,7 +95,7 @@ def join_answer(
     return conditions, rest
 
 
-def _equality(scalars: Scalars, called: Called, decided: Decided, node: exp.Expr, equal: dict[int, Typed]) -> bool:
+def _equality(scalars: Scalars, called: Called, decided: SubqueryResult, node: exp.Expr, equal: dict[int, Typed]) -> bool:
     """Take an equality of a column of the answer with something over rows; anything else is left alone."""
     if type(node) is not exp.EQ:
         return False
@@ -117,7 +117,7 @@ def _equality(scalars: Scalars, called: Called, decided: Decided, node: exp.Expr
     return False
 
 
-def _is_of(scalars: Scalars, called: Called, decided: Decided, node: exp.Expr) -> bool:
+def _is_of(scalars: Scalars, called: Called, decided: SubqueryResult, node: exp.Expr) -> bool:
     """Whether a node is a column of the answer, and of nothing else."""
     if type(node) is not exp.Column or node.name.lower() not in decided.names:
         return False
@@ -133,7 +133,7 @@ class _Answer:
 
     scalars: Scalars
     node: exp.Expr
-    decided: Decided
+    decided: SubqueryResult
     equal: Mapping[int, Typed]
     kind: JoinKind
 

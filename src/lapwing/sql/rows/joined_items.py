@@ -8,10 +8,10 @@ from functools import partial
 from sqlglot import exp
 
 from lapwing.kernel.ir import JoinKind
-from lapwing.sql.rows.comma_joins import Placed, in_order, is_comma
+from lapwing.sql.rows.comma_joins import JoinItem, in_order, is_comma
 from lapwing.sql.rows.decided import decided_condition, join_answer
 from lapwing.sql.rows.joins import Joins, conjuncts, join_kind
-from lapwing.sql.rows.names import Decided, PublicItem
+from lapwing.sql.rows.names import PublicItem, SubqueryResult
 from lapwing.sql.rows.tables import Called
 from lapwing.sql.scalars.binding import Scalars
 from lapwing.sql.scalars.scope import Rows, Scope
@@ -29,15 +29,17 @@ def joined_items(
 
     ``value`` binds subqueries that stand for one value.
     """
-    is_other_first = isinstance(called[0].item, Decided) or (isinstance(called[0].item, PublicItem) and not all(map(is_comma, clauses[:1])))
+    is_other_first = isinstance(called[0].item, SubqueryResult) or (
+        isinstance(called[0].item, PublicItem) and not all(map(is_comma, clauses[:1]))
+    )
     if clauses and is_other_first and isinstance(called[1].item, Rows):
         if not clauses[0].args.get("side"):
             called = [called[1], called[0], *called[2:]]  # an inner join is the same either way round
-    answers = [(item, join) for item, join in zip(called[1:], clauses, strict=True) if isinstance(item.item, Decided)]
-    others = [(item, join) for item, join in zip(called[1:], clauses, strict=True) if not isinstance(item.item, Decided)]
+    answers = [(item, join) for item, join in zip(called[1:], clauses, strict=True) if isinstance(item.item, SubqueryResult)]
+    others = [(item, join) for item, join in zip(called[1:], clauses, strict=True) if not isinstance(item.item, SubqueryResult)]
     listed = in_order(joins.known, [called[0], *(item for item, _ in others)], [join for _, join in others], where)
     first = listed[0].called
-    if isinstance(first.item, Decided):
+    if isinstance(first.item, SubqueryResult):
         message, hint = "rows come first, and answers are joined to them", "put the answer behind JOIN or LEFT JOIN"
         raise joins.session.refuse("join-unsupported", message, node=first.node, hint=hint)
     if isinstance(first.item, PublicItem):
@@ -62,7 +64,7 @@ def _joined_answer(
 ) -> tuple[list[Typed], list[exp.Expr]]:
     """Join an answer: what holds of rows then, and what is left of the conditions of WHERE."""
     session = joins.session
-    assert isinstance(answer.item, Decided)
+    assert isinstance(answer.item, SubqueryResult)
     with session.reading(join) as clause:
         clause.node_of("this")
         clause.require_absent("method")
@@ -77,7 +79,7 @@ def _joined_answer(
     return [*held, *(one for node in rest for one in decided_condition(scalars, node, "a condition of ON"))], kept
 
 
-def _joined(joins: Joins, scalars: Scalars, item: Placed) -> list[Typed]:
+def _joined(joins: Joins, scalars: Scalars, item: JoinItem) -> list[Typed]:
     """Join one more item of FROM; the conditions that are left are returned."""
     if item.join is None:
         return joins.joined(scalars, item.called, JoinKind.INNER, item.called.node, item.links)

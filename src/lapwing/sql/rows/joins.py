@@ -11,7 +11,7 @@ from lapwing.errors import Refused
 from lapwing.kernel.domains import Domain, KeyDomain, RealDomain, kind_of, with_null
 from lapwing.kernel.expressions import Column, Expression, Function, columns_of
 from lapwing.kernel.ir import Filter, JoinKind, Relation
-from lapwing.sql.rows.names import Known, PublicItem
+from lapwing.sql.rows.names import BindCatalog, PublicItem
 from lapwing.sql.rows.tables import Called
 from lapwing.sql.scalars.binding import Handler, Scalars, column_name, identifier, qualifier
 from lapwing.sql.scalars.operators import chain
@@ -27,7 +27,7 @@ class Joins:
     """Adds joins to the scope of a SELECT over rows."""
 
     session: Session
-    known: Known
+    known: BindCatalog
     handlers: Mapping[type[exp.Expr], Handler]
 
     def add(self, scalars: Scalars, called: Called, reader: Reader, links: tuple[exp.Expr, ...] = ()) -> list[Typed]:
@@ -180,13 +180,13 @@ class Links:
     """Equalities that hold two sets of rows together: of the unit itself, or along a declared key; and others beside them."""
 
     session: Session
-    known: Known
+    known: BindCatalog
     left: Scope
     right: Scope
     on: list[tuple[str, str]]
     by_unit: bool
 
-    def __init__(self, session: Session, known: Known, left: Scope, right: Scope) -> None:
+    def __init__(self, session: Session, known: BindCatalog, left: Scope, right: Scope) -> None:
         self.session, self.known, self.left, self.right = session, known, left, right
         self.on, self.by_unit = [], False
 

@@ -20,7 +20,7 @@ PublicRows: TypeAlias = Callable[[str], Mapping[str, Sequence[Value]] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class BindCatalog:
     """The catalogue as far as binding needs it.
 
     ``unit_columns`` names each table's own column that holds the unit, where there is one. ``references`` are declared keys: from a column
@@ -76,7 +76,7 @@ class PublicItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class SubqueryResult:
     """An answer that stands among rows. ``names`` are its columns, in small letters; ``rows`` is None until it is bought."""
 
     names: Mapping[str, int]
@@ -86,7 +86,7 @@ class Decided:
     rows: DecidedRows | None
 
 
-FromItem = Rows | NoisyItem | PublicItem | Decided
+FromItem = Rows | NoisyItem | PublicItem | SubqueryResult
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class Named:
     bound: Rows | NoisyItem | None = None
 
 
-class Around(Protocol):
+class OuterAnswers(Protocol):
     """The answers that a subquery stands over: its WHERE may name their columns."""
 
     depth: int
@@ -115,11 +115,11 @@ class Environment:
 
     names: dict[str, Named] = field(default_factory=dict)
     outer: Environment | None = None
-    answers: Around | None = None
+    answers: OuterAnswers | None = None
     """The answers of the SELECT around, where this is inside one of its expressions."""
 
     @property
-    def around(self) -> Around | None:
+    def around(self) -> OuterAnswers | None:
         """The nearest such answers."""
         return self.answers if self.answers is not None or self.outer is None else self.outer.around
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Literal
-from lapwing.sql.rows.arguments import Arguments, AskedAggregate
+from lapwing.sql.rows.arguments import AggregateArgument, Arguments
 from lapwing.sql.rows.text_order import in_order, place_of
 from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader
@@ -31,7 +31,7 @@ NAMES: Mapping[type[exp.Expr], frozenset[str]] = {node: names for node, (_, name
 _ORDERED = (exp.PercentileCont, exp.PercentileDisc)
 
 
-def quantile(arguments: Arguments, reader: Reader, where: Typed | None) -> AskedAggregate:
+def quantile(arguments: Arguments, reader: Reader, where: Typed | None) -> AggregateArgument:
     """The aggregate that a call stands for. Pre: its class is in ``NAMES``."""
     node = reader.node
     kind, _ = _KINDS[type(node)]
@@ -49,7 +49,7 @@ def quantile(arguments: Arguments, reader: Reader, where: Typed | None) -> Asked
     return _aggregate(arguments, kind, argument, share, where)
 
 
-def within_group(arguments: Arguments, reader: Reader, where: Typed | None) -> AskedAggregate:
+def within_group(arguments: Arguments, reader: Reader, where: Typed | None) -> AggregateArgument:
     """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x): from the other end where the order is descending."""
     session = arguments.session
     called, order = reader.node_of("this"), reader.node_of("expression")
@@ -73,7 +73,7 @@ def within_group(arguments: Arguments, reader: Reader, where: Typed | None) -> A
 
 def _aggregate(
     arguments: Arguments, kind: AggregateKind, argument: exp.Expr, share: Fraction | None, where: Typed | None
-) -> AskedAggregate:
+) -> AggregateArgument:
     session = arguments.session
     value, where = arguments.value(argument, where)
     if isinstance(value.expression, Literal):
@@ -86,7 +86,7 @@ def _aggregate(
         message = f"quantiles, MIN and MAX need a number or a date, not a {value.kind.value}"
         raise session.refuse("type-mismatch", message, node=value.node)
     aggregate = Aggregate(kind, value.expression, None if where is None else where.expression, share=share)
-    return AskedAggregate(aggregate, quantile_kind(kind, value.kind), words)
+    return AggregateArgument(aggregate, quantile_kind(kind, value.kind), words)
 
 
 def _share(arguments: Arguments, node: exp.Expr) -> Fraction:

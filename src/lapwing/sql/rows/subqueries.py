@@ -17,7 +17,7 @@ from lapwing.kernel.stability import domain_of
 from lapwing.sql.rows.decided import among, decided_condition
 from lapwing.sql.rows.joined_items import joined_items
 from lapwing.sql.rows.joins import Joins, Links, check_key, conjuncts
-from lapwing.sql.rows.names import Decided, Environment, Known, NoisyItem, PublicItem
+from lapwing.sql.rows.names import BindCatalog, Environment, NoisyItem, PublicItem, SubqueryResult
 from lapwing.sql.rows.pairs import Pairs
 from lapwing.sql.rows.tables import Called, Tables
 from lapwing.sql.scalars.binding import Scalars, column_name
@@ -33,10 +33,10 @@ class Subqueries:
     """Reads conditions that contain a subquery."""
 
     session: Session
-    known: Known
+    known: BindCatalog
     tables: Tables
     joins: Joins
-    rows_or_decided: Callable[[exp.Expr, Environment], Rows | Decided]
+    rows_or_decided: Callable[[exp.Expr, Environment], Rows | SubqueryResult]
 
     def condition(self, scalars: Scalars, node: exp.Expr, environment: Environment) -> bool:
         """Take a condition of WHERE that is IN or EXISTS with a subquery, perhaps negated; anything else is left alone."""
@@ -132,7 +132,7 @@ class Subqueries:
             self.in_public(scalars, value, query, public, negated=negated)
             return
         bound = self.rows_or_decided(query, environment)
-        if isinstance(bound, Decided):
+        if isinstance(bound, SubqueryResult):
             if len(bound.kinds) != 1:
                 raise self.session.refuse("sql-unsupported", "the subquery of IN selects one column", node=query)
             kept = among(scalars, reader.node, scalars.bind(value), bound, 0, negated=negated)

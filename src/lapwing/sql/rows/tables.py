@@ -11,7 +11,7 @@ from sqlglot import exp
 from lapwing.kernel.domains import KeyDomain
 from lapwing.kernel.expressions import part_count
 from lapwing.kernel.ir import Scan
-from lapwing.sql.rows.names import Environment, FromItem, Known, NoisyItem, PublicItem
+from lapwing.sql.rows.names import BindCatalog, Environment, FromItem, NoisyItem, PublicItem
 from lapwing.sql.scalars.binding import PARTS_MAX, identifier, read_schema, unsupported
 from lapwing.sql.scalars.scope import Rows
 from lapwing.sql.text.reader import Reader, Session
@@ -36,7 +36,7 @@ class Tables:
     """Reads items of FROM."""
 
     session: Session
-    known: Known
+    known: BindCatalog
     bind_query: BindQuery
 
     def item(self, node: exp.Expr, environment: Environment) -> Called:

@@ -12,7 +12,7 @@ from lapwing.kernel import calendar
 from lapwing.kernel.domains import DateDomain, IntegerDomain, Kind, TimestampDomain
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars import date_arithmetic, dates
-from lapwing.sql.scalars.named_function import Composer, Meaning, NamedFunction
+from lapwing.sql.scalars.named_function import Composer, FunctionReference, NamedFunction
 from lapwing.sql.scalars.typed import Typed
 
 _SHIFT = 719_468
@@ -115,7 +115,7 @@ def _length(composer: Composer, node: exp.Expr) -> Refused:
 
 NAMED: tuple[NamedFunction, ...] = (
     NamedFunction(
-        Meaning(
+        FunctionReference(
             ("MAKE_DATE",),
             "year, month, day",
             "dates",
@@ -137,7 +137,7 @@ NAMED: tuple[NamedFunction, ...] = (
         _make_date,
     ),
     NamedFunction(
-        Meaning(
+        FunctionReference(
             ("TIME_BUCKET",),
             "INTERVAL '15 minutes', d",
             "dates",

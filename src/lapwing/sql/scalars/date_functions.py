@@ -15,7 +15,7 @@ from lapwing.kernel import calendar
 from lapwing.kernel.domains import DateDomain, Kind, TimestampDomain
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars import date_arithmetic, dates, durations
-from lapwing.sql.scalars.named_function import Bind, Composer, Meaning, NamedFunction
+from lapwing.sql.scalars.named_function import Bind, Composer, FunctionReference, NamedFunction
 from lapwing.sql.scalars.text_tables import CASES_MAX
 from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text import constants
@@ -207,7 +207,9 @@ def _entry(
     checked: tuple[str | tuple[str, str], ...],
     samples: tuple[str, ...],
 ) -> NamedFunction:
-    meaning = Meaning(tuple(names.split()), arguments, _GROUP, gives, means, total=total, differs=differs, checked=checked, samples=samples)
+    meaning = FunctionReference(
+        tuple(names.split()), arguments, _GROUP, gives, means, total=total, differs=differs, checked=checked, samples=samples
+    )
     return NamedFunction(meaning, count, count, bind)
 
 

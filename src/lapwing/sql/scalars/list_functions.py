@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from lapwing.kernel.domains import IntegerDomain
 from lapwing.sql.scalars.functions import written_number
-from lapwing.sql.scalars.named_function import Composer, Meaning, NamedFunction
+from lapwing.sql.scalars.named_function import Composer, FunctionReference, NamedFunction
 from lapwing.sql.scalars.operators import among, list_items
 from lapwing.sql.scalars.typed import Typed
 
@@ -38,7 +38,7 @@ def _printf(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
 
 NAMED: tuple[NamedFunction, ...] = (
     NamedFunction(
-        Meaning(
+        FunctionReference(
             ("LIST_CONTAINS", "ARRAY_CONTAINS", "LIST_HAS", "ARRAY_HAS"),
             "[1, 2, 3], x",
             "conditions",
@@ -57,7 +57,7 @@ NAMED: tuple[NamedFunction, ...] = (
         _contains,
     ),
     NamedFunction(
-        Meaning(
+        FunctionReference(
             ("PRINTF",),
             "'%02d', n",
             "text",

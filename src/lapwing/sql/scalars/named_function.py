@@ -28,7 +28,7 @@ NULL_IF_ANY = "NULL in, NULL out"
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class FunctionReference:
     """What the reference says about a function, and expressions that check it.
 
     ``checked`` are expressions over the tables of the tests, each compared with the bare engine on every row; a pair gives the engine's own
@@ -56,7 +56,7 @@ class Meaning:
 class NamedFunction:
     """A function that is called by name: what it means, how many arguments it takes, and how it is bound."""
 
-    meaning: Meaning
+    meaning: FunctionReference
     least: int
     most: int
     bind: Bind

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from lapwing.kernel.domains import IntegerDomain, is_numeric
 from lapwing.kernel.expressions import Function
-from lapwing.sql.scalars.named_function import Bind, Composer, Meaning, NamedFunction
+from lapwing.sql.scalars.named_function import Bind, Composer, FunctionReference, NamedFunction
 from lapwing.sql.scalars.typed import Typed
 
 PI = Fraction("3.14159265358979323846264338327950288419716939937510582097494459")
@@ -131,7 +131,7 @@ def _entry(
     samples: tuple[str, ...],
     dialect: str = "duckdb",
 ) -> NamedFunction:
-    meaning = Meaning(
+    meaning = FunctionReference(
         tuple(names.split()),
         arguments,
         _NUMBERS,

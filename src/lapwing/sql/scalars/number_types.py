@@ -34,7 +34,7 @@ _ROUNDINGS = frozenset({Function.FLOOR, Function.CEILING, Function.ROUND, Functi
 _OF_NUMBERS = _ALIKE | _ROUNDINGS | {Function.MULTIPLY, Function.INTEGER_DIVIDE, Function.NEGATE, Function.ABS}
 
 
-class Composing(Protocol):
+class NumberComposer(Protocol):
     """Composes expressions, whatever the types of numbers."""
 
     @property
@@ -56,7 +56,7 @@ class Composing(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stepped:
+class FixedPoint:
     """A number as a whole number of steps of 1 / ``steps``."""
 
     integer: Typed
@@ -85,24 +85,24 @@ def typed_as(value: Typed, number: NumberType | None) -> Typed:
     return replace(value, domain=with_number(value.domain, number))
 
 
-def stepped(scalars: Composing, value: Typed) -> Stepped | None:
+def stepped(scalars: NumberComposer, value: Typed) -> FixedPoint | None:
     """An integer or a decimal in steps; None for what is only known as a double."""
     match value.expression, value.domain:
         case _, IntegerDomain():
-            return Stepped(value, 1)
+            return FixedPoint(value, 1)
         case Literal(int() | Fraction() as number), RealDomain():
             exact = Fraction(number)
-            return Stepped(scalars.constant(value.node, Literal(exact.numerator, Kind.INTEGER)), exact.denominator)
+            return FixedPoint(scalars.constant(value.node, Literal(exact.numerator, Kind.INTEGER)), exact.denominator)
         case Call(Function.OF_STEPS, (integer, Literal(int(steps)))), RealDomain(lo, hi, nullable):
             domain = IntegerDomain(int(lo * steps), int(hi * steps), nullable)
-            return Stepped(replace(value, expression=integer, domain=domain, parts=value.parts - 2), steps)
+            return FixedPoint(replace(value, expression=integer, domain=domain, parts=value.parts - 2), steps)
         case _, RealDomain(steps=int(steps)):
-            return Stepped(scalars.plain_call(value.node, Function.STEPS, value), steps)
+            return FixedPoint(scalars.plain_call(value.node, Function.STEPS, value), steps)
         case _:
             return None
 
 
-def of_steps(scalars: Composing, node: exp.Expr, integer: Typed, steps: int) -> Typed:
+def of_steps(scalars: NumberComposer, node: exp.Expr, integer: Typed, steps: int) -> Typed:
     """The decimal integer / steps."""
     if steps == 1:
         return typed_as(replace(integer, node=node), NumberType.DECIMAL)
@@ -111,7 +111,7 @@ def of_steps(scalars: Composing, node: exp.Expr, integer: Typed, steps: int) -> 
     return typed_as(scalars.plain_call(node, Function.OF_STEPS, integer, _constant(scalars, node, steps)), NumberType.DECIMAL)
 
 
-def called(scalars: Composing, node: exp.Expr, function: Function, arguments: Sequence[Typed]) -> Typed | None:
+def called(scalars: NumberComposer, node: exp.Expr, function: Function, arguments: Sequence[Typed]) -> Typed | None:
     """A function of numbers, by their types; None where types play no part."""
     if function not in _OF_NUMBERS | _COMPARISONS | {Function.TO_INTEGER}:
         return None
@@ -137,7 +137,7 @@ def rounded_integer(function: Function, number: NumberType, dialect: str) -> Num
     return NumberType.DOUBLE if is_double else number
 
 
-def chosen(scalars: Composing, node: exp.Expr, values: Sequence[Typed]) -> tuple[list[Typed], int | None, NumberType | None]:
+def chosen(scalars: NumberComposer, node: exp.Expr, values: Sequence[Typed]) -> tuple[list[Typed], int | None, NumberType | None]:
     """Values of which a row has one, NULLs among them: as integers that count the same steps, how many, and their type."""
     number = widest([number_type(value.domain) for value in values if not value.is_null])
     if number is NumberType.DECIMAL:
@@ -152,7 +152,7 @@ def chosen(scalars: Composing, node: exp.Expr, values: Sequence[Typed]) -> tuple
     return list(values), None, number
 
 
-def divided(scalars: Composing, node: exp.Expr, left: Typed, right: Typed) -> Typed | None:
+def divided(scalars: NumberComposer, node: exp.Expr, left: Typed, right: Typed) -> Typed | None:
     """An integer or a decimal by a constant that is not 0, exactly; None for anything else."""
     constant = right.expression
     if not isinstance(constant, Literal) or not isinstance(constant.value, int | Fraction) or not constant.value:
@@ -170,7 +170,7 @@ def divided(scalars: Composing, node: exp.Expr, left: Typed, right: Typed) -> Ty
     return of_steps(scalars, node, integer, steps)
 
 
-def rounded(scalars: Composing, node: exp.Expr, value: Typed, digits: int) -> Typed | None:
+def rounded(scalars: NumberComposer, node: exp.Expr, value: Typed, digits: int) -> Typed | None:
     """A decimal with so many digits after the point, or noughts before it, halves away from 0; None for anything else."""
     found = stepped(scalars, value) if number_type(value.domain) is NumberType.DECIMAL else None
     if found is None:
@@ -184,7 +184,7 @@ def rounded(scalars: Composing, node: exp.Expr, value: Typed, digits: int) -> Ty
     return of_steps(scalars, node, scalars.plain_call(node, Function.MULTIPLY, whole, _constant(scalars, node, noughts)), places)
 
 
-def _exact(scalars: Composing, node: exp.Expr, function: Function, arguments: Sequence[Typed]) -> Typed | None:
+def _exact(scalars: NumberComposer, node: exp.Expr, function: Function, arguments: Sequence[Typed]) -> Typed | None:
     """A function of decimals, and perhaps integers; None where they are not known in steps, or where it is not one of decimals."""
     if function is Function.ROUND:
         digits = arguments[1].expression
@@ -236,7 +236,7 @@ def _is_of_one_grid(function: Function, arguments: Sequence[Typed]) -> bool:
     return all(isinstance(value, int | Fraction) and (Fraction(value) * domain.steps).denominator == 1 for value in constants)
 
 
-def _in_steps(scalars: Composing, node: exp.Expr, item: Stepped, steps: int) -> Typed:
+def _in_steps(scalars: NumberComposer, node: exp.Expr, item: FixedPoint, steps: int) -> Typed:
     """The number in finer steps. Pre: ``steps`` is a multiple of its own."""
     factor = steps // item.steps
     if factor == 1:
@@ -247,7 +247,7 @@ def _in_steps(scalars: Composing, node: exp.Expr, item: Stepped, steps: int) -> 
     return scalars.plain_call(node, Function.MULTIPLY, item.integer, _constant(scalars, node, factor))
 
 
-def _floor(scalars: Composing, node: exp.Expr, integer: Typed, divisor: int) -> Typed:
+def _floor(scalars: NumberComposer, node: exp.Expr, integer: Typed, divisor: int) -> Typed:
     """floor(k / divisor): whole division rounds towards 0, so that k is first moved to where it is not negative, by a multiple."""
     if divisor == 1:
         return integer
@@ -259,7 +259,7 @@ def _floor(scalars: Composing, node: exp.Expr, integer: Typed, divisor: int) -> 
     return scalars.plain_call(node, Function.SUBTRACT, whole, _constant(scalars, node, moved)) if moved else whole
 
 
-def _nearest(scalars: Composing, node: exp.Expr, integer: Typed, divisor: int) -> Typed:
+def _nearest(scalars: NumberComposer, node: exp.Expr, integer: Typed, divisor: int) -> Typed:
     """k / divisor to the nearest whole number, halves away from 0: (2k + divisor) / 2 divisor towards 0, mirrored below 0."""
     if divisor == 1:
         return integer
@@ -277,7 +277,7 @@ def _nearest(scalars: Composing, node: exp.Expr, integer: Typed, divisor: int) -
     return scalars.plain_call(node, Function.INTEGER_DIVIDE, further, _constant(scalars, node, 2 * divisor))
 
 
-def _constant(scalars: Composing, node: exp.Expr, value: int) -> Typed:
+def _constant(scalars: NumberComposer, node: exp.Expr, value: int) -> Typed:
     return scalars.constant(node, Literal(value, Kind.INTEGER))
 
 

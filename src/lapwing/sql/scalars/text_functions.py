@@ -12,7 +12,7 @@ from lapwing.kernel.expressions import Function, Literal
 from lapwing.render.letters import lower, upper
 from lapwing.sql.scalars import text_values
 from lapwing.sql.scalars.binding import Handler, Scalars, function
-from lapwing.sql.scalars.named_function import NULL_IF_ANY, Composer, Meaning, NamedFunction, check_count
+from lapwing.sql.scalars.named_function import NULL_IF_ANY, Composer, FunctionReference, NamedFunction, check_count
 from lapwing.sql.scalars.open_text import OpenText, open_text
 from lapwing.sql.scalars.text_tables import TEXT_CHARACTERS_MAX, Lookup, Result, emit, joined, lookup_of, mapped, too_much
 from lapwing.sql.scalars.typed import Typed
@@ -231,7 +231,7 @@ def _liked(scalars: Scalars, reader: Reader, escape: str | None) -> Typed:
 class NamedText:
     """A function from text to text that is called by name: how it becomes a table."""
 
-    meaning: Meaning
+    meaning: FunctionReference
     least: int
     most: int
     read: Callable[[Scalars, exp.Expr, tuple[exp.Expr, ...]], Lookup]
@@ -340,9 +340,9 @@ def _meaning(
     null: str = NULL_IF_ANY,
     differs: str = "",
     samples: tuple[str, ...] = (),
-) -> Meaning:
+) -> FunctionReference:
     total = "a public look-up over the declared values"
-    return Meaning(tuple(names.split()), arguments, "text", gives, means, null, total, differs, checked, samples)
+    return FunctionReference(tuple(names.split()), arguments, "text", gives, means, null, total, differs, checked, samples)
 
 
 _NAMED_TEXTS = (

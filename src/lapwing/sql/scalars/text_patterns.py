@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from lapwing.kernel.domains import Kind
 from lapwing.sql.scalars.binding import Handler, Scalars
-from lapwing.sql.scalars.named_function import Composer, Meaning, NamedFunction
+from lapwing.sql.scalars.named_function import Composer, FunctionReference, NamedFunction
 from lapwing.sql.scalars.open_text import OpenText
 from lapwing.sql.scalars.regular_expressions import Program, Spans, Unreadable, compiled
 from lapwing.sql.scalars.text_functions import lookup, opened
@@ -152,7 +152,9 @@ def _entry(
     gives: str,
 ) -> NamedFunction:
     total = "a public look-up over the declared values, matched by Lapwing in linear time"
-    return NamedFunction(Meaning(tuple(names.split()), arguments, "text", gives, means, total=total, checked=checked), *counts, bind)
+    return NamedFunction(
+        FunctionReference(tuple(names.split()), arguments, "text", gives, means, total=total, checked=checked), *counts, bind
+    )
 
 
 NAMED: tuple[NamedFunction, ...] = (

@@ -39,7 +39,7 @@ _ERROR_MAX = Fraction(10) ** 30
 
 
 @dataclass(frozen=True, slots=True)
-class ReadText:
+class TokenizedText:
     """A text split into tokens: the clause that ends it, if there is one, the places of its tokens, and the tokens of the rest."""
 
     clause: Clause | None
@@ -47,7 +47,7 @@ class ReadText:
     rest: tuple[Token, ...]
 
 
-def read_clause(text: str, *, settings: Settings, dialect: str) -> ReadText | None:
+def read_clause(text: str, *, settings: Settings, dialect: str) -> TokenizedText | None:
     """The text with the clause that ends it, or None where it cannot be split; a clause elsewhere is refused."""
     try:
         tokens = Dialect.get_or_raise(dialect).tokenize(text)
@@ -57,7 +57,7 @@ def read_clause(text: str, *, settings: Settings, dialect: str) -> ReadText | No
         return None  # so here
     starts = [i for i in range(len(tokens) - 1) if _starts(tokens, i)]
     if not starts:
-        return ReadText(None, (), tuple(tokens))
+        return TokenizedText(None, (), tuple(tokens))
     last = len(tokens)
     while tokens[last - 1].token_type is TokenType.SEMICOLON:
         last -= 1
@@ -71,7 +71,7 @@ def read_clause(text: str, *, settings: Settings, dialect: str) -> ReadText | No
         hint = "write it once, after everything else"
         raise wrong.refuse("privacy-misplaced", "WITH PRIVACY stands at the end of the whole statement", start=0, end=2, hint=hint)
     places = tuple((token.start, token.end + 1) for token in written.tokens)
-    return ReadText(written.clause(), places, (*tokens[:start], *tokens[last:]))
+    return TokenizedText(written.clause(), places, (*tokens[:start], *tokens[last:]))
 
 
 def statement_tokens(text: str, tokens: Sequence[Token] | None = None, *, dialect: str = "duckdb") -> tuple[tuple[str, str], ...] | None:

@@ -57,7 +57,7 @@ def _percent(share: float) -> str:
     return "less than 0.01%" if 0 < share < 0.0001 else f"{share:.2%}"
 
 
-class PriceWatch:
+class LivePrice:
     """Finds the price of the text that was typed last. ``explain`` is called in a thread of its own; ``changed`` when a price is known."""
 
     def __init__(self, explain: Callable[[str], Explanation], changed: Callable[[], None]) -> None:

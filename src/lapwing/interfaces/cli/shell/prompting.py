@@ -22,7 +22,7 @@ from lapwing.interfaces.cli import terminal
 from lapwing.interfaces.cli.asking import is_confirmed
 from lapwing.interfaces.cli.exits import told
 from lapwing.interfaces.cli.shell.completing import ShellCompleter, Vocabulary
-from lapwing.interfaces.cli.shell.pricing import STOP_SECONDS, PriceWatch, price_of
+from lapwing.interfaces.cli.shell.pricing import STOP_SECONDS, LivePrice, price_of
 from lapwing.interfaces.cli.shell.session import ShellSession
 from lapwing.interfaces.cli.shell.splitting import is_finished, without_semicolon
 from lapwing.interfaces.cli.shell.terms import ALWAYS, NEVER
@@ -58,7 +58,7 @@ class ShellPrompt:
             output=output,
         )
         self._prompt.default_buffer.on_text_changed += self._typed
-        self._watch = PriceWatch(session.explain, self._prompt.app.invalidate)
+        self._watch = LivePrice(session.explain, self._prompt.app.invalidate)
 
     def run(self) -> None:
         """Read and run until the analyst leaves."""

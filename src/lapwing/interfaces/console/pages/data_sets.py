@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from lapwing.errors import LapwingError
 from lapwing.interfaces.console.page_routes import pages
 from lapwing.interfaces.console.visits import DataSetVisit, Visit, visiting, visiting_to
-from lapwing.interfaces.http.access import AllowedCall
+from lapwing.interfaces.http.access import AuthorizedRequest
 from lapwing.interfaces.http.identity.rights import Act
 from lapwing.interfaces.http.problems import shown
 from lapwing.interfaces.http.routes import asking
@@ -39,7 +39,7 @@ async def _card(visit: Visit, name: str, *, opened: bool) -> dict[str, Any]:
     card["may_prepare"] = visit.identity.may(Act.PREPARE, name)
     if opened:
         try:
-            card["described"] = await asking.described(AllowedCall(visit.identity, served, visit.office, visit.request.state.notes))
+            card["described"] = await asking.described(AuthorizedRequest(visit.identity, served, visit.office, visit.request.state.notes))
         except LapwingError as error:
             card["problem"] = shown(error, to_owner=visit.identity.may(Act.PREPARE, name))
     return card

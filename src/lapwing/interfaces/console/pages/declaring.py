@@ -20,7 +20,7 @@ from lapwing.interfaces.console.navigation import data_set_path
 from lapwing.interfaces.console.owner_answers import KINDS, ROW, OwnerAnswers
 from lapwing.interfaces.console.page_routes import pages
 from lapwing.interfaces.console.visits import TOKEN_FIELD, Visit, signed_in, visiting
-from lapwing.interfaces.http.access import Office
+from lapwing.interfaces.http.access import AppState
 from lapwing.interfaces.http.routes import declaring
 
 router = pages()
@@ -54,13 +54,13 @@ def highest(suspicion: float, epsilon: float) -> float:
 
 
 @router.get("/new")
-def begin(visit: Annotated[Visit, Depends(visiting)], office: Annotated[Office, Depends(declaring.declaring_by(signed_in))]) -> Response:
+def begin(visit: Annotated[Visit, Depends(visiting)], office: Annotated[AppState, Depends(declaring.declaring_by(signed_in))]) -> Response:
     """The first question."""
     return _page(visit, office, "file", {})
 
 
 @router.post("/new")
-def go_on(visit: Annotated[Visit, Depends(visiting)], office: Annotated[Office, Depends(declaring.declaring_by(signed_in))]) -> Response:
+def go_on(visit: Annotated[Visit, Depends(visiting)], office: Annotated[AppState, Depends(declaring.declaring_by(signed_in))]) -> Response:
     """The next question, or the one before; after the last one the catalogue is written."""
     at = visit.form.get("step", "")
     if at not in STEPS:
@@ -89,7 +89,7 @@ def _neighbour(answers: OwnerAnswers, at: str, step: int) -> str:
     return order[place]
 
 
-def _require_answered(office: Office, at: str, answers: OwnerAnswers) -> None:
+def _require_answered(office: AppState, at: str, answers: OwnerAnswers) -> None:
     """Refuse to go on before a question is answered; what the answers mean together is checked at the end of each step that can tell."""
     if at == "file":
         _ = answers.tables
@@ -101,7 +101,7 @@ def _require_answered(office: Office, at: str, answers: OwnerAnswers) -> None:
         declaring.declared(answers.body(only_check=True), office)
 
 
-def _page(visit: Visit, office: Office, step: str, said: Mapping[str, str], *, problem: LapwingError | None = None) -> Response:
+def _page(visit: Visit, office: AppState, step: str, said: Mapping[str, str], *, problem: LapwingError | None = None) -> Response:
     answers = OwnerAnswers(office.new_data, said)
     shown: dict[str, Any] = {"said": said, "step": step, "steps": STEPS, "problem": problem, "answers": answers, "row": ROW}
     if step == "file":
@@ -120,7 +120,7 @@ def _page(visit: Visit, office: Office, step: str, said: Mapping[str, str], *, p
     return visit.page("declare.html", status=200 if problem is None else 409, **shown)
 
 
-def _database(office: Office, name: str) -> tuple[str, list[str], LapwingError | None]:
+def _database(office: AppState, name: str) -> tuple[str, list[str], LapwingError | None]:
     """A database with its tables, or with what is wrong with it."""
     try:
         return name, office.new_data.tables(name).names, None

@@ -23,7 +23,7 @@ from lapwing.catalog import Settings, load
 from lapwing.curator.curator import CATALOGUE_FILE
 from lapwing.engines.state import StateDirectory
 from lapwing.errors import LapwingError
-from lapwing.interfaces.http.data_set_pool import Desk, ServedDataSet
+from lapwing.interfaces.http.data_set_pool import DataSetPool, ServedDataSet
 from lapwing.interfaces.http.identity.identities import Identities
 from lapwing.interfaces.http.operation.metrics import DATA_SETS_MAX, sample_name
 from lapwing.ledger.connect import Place, place_of
@@ -40,7 +40,7 @@ IDENTITIES, LEDGER, SHADOW = "the database of identities", "the ledger", "the da
 Seen = TypeVar("Seen")
 
 
-class PartLook(Generic[Seen]):
+class DependencyProbe(Generic[Seen]):
     """Looks at one part: ``look`` gives what it says, or fails."""
 
     def __init__(self, look: Callable[[], Seen]) -> None:
@@ -90,7 +90,7 @@ class LedgerPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerSight:
+class LedgerHealth:
     """What was seen of the ledger of a data set."""
 
     up: bool | None
@@ -99,25 +99,25 @@ class LedgerSight:
     prepared_at: float | None
 
 
-class Outside:
+class Dependencies:
     """The parts that one worker needs."""
 
     def __init__(self) -> None:
-        self._looks: dict[str, PartLook[None]] = {}
-        self._catalogues: PartLook[dict[str, LedgerPlace]] | None = None
-        self._ledgers: dict[str | None, PartLook[dict[str, Balance | None]]] = {}
+        self._looks: dict[str, DependencyProbe[None]] = {}
+        self._catalogues: DependencyProbe[dict[str, LedgerPlace]] | None = None
+        self._ledgers: dict[str | None, DependencyProbe[dict[str, Balance | None]]] = {}
         self._read: dict[str, tuple[int, Place, StateDirectory]] = {}
         self.shadow: Callable[[], None] | None = None
         """Fails where the wire's shadow does not answer; None without a wire."""
 
-    async def down(self, desk: Desk, identities: Identities) -> list[str]:
+    async def down(self, desk: DataSetPool, identities: Identities) -> list[str]:
         """The parts that do not answer."""
         until = time.monotonic() + WAIT_SECONDS
         waited = self._answers(IDENTITIES, lambda: _look_at(identities), until), self._answers(SHADOW, self.shadow, until)
         known, shadow, (_, ledgers) = await asyncio.gather(*waited, self._sights(desk, until))
         return [part for part, answers in ((IDENTITIES, known), (LEDGER, ledgers), (SHADOW, shadow)) if not answers]
 
-    async def gauges(self, desk: Desk) -> tuple[list[str], dict[str, float]]:
+    async def gauges(self, desk: DataSetPool) -> tuple[list[str], dict[str, float]]:
         """The data sets that are shown, and what is seen of them and of the shadow, as samples."""
         until = time.monotonic() + WAIT_SECONDS
         (sights, _), shadow = await asyncio.gather(self._sights(desk, until), self._answers(SHADOW, self.shadow, until))
@@ -132,7 +132,7 @@ class Outside:
     async def _answers(self, name: str, look: Callable[[], None] | None, until: float) -> bool:
         if look is None:
             return True
-        part = self._looks.setdefault(name, PartLook(look))
+        part = self._looks.setdefault(name, DependencyProbe(look))
         part.look = look
         try:
             await part.seen(until)
@@ -140,10 +140,10 @@ class Outside:
             return False
         return True
 
-    async def _sights(self, desk: Desk, until: float) -> tuple[dict[str, LedgerSight], bool]:
+    async def _sights(self, desk: DataSetPool, until: float) -> tuple[dict[str, LedgerHealth], bool]:
         """What is seen of the ledger of each data set, and whether every database of ledgers answers."""
         if self._catalogues is None:
-            self._catalogues = PartLook(lambda: self._places(desk))
+            self._catalogues = DependencyProbe(lambda: self._places(desk))
         try:
             places = await self._catalogues.seen(until)
         except Exception:
@@ -157,14 +157,14 @@ class Outside:
         """The balances in one database, or of all that are in files; None where it does not answer."""
         own = {name: one.place.local for name, one in places.items() if one.database == database}
         look = partial(_in_files, own) if database is None else partial(_in_database, database, list(own))
-        part = self._ledgers.setdefault(database, PartLook(look))
+        part = self._ledgers.setdefault(database, DependencyProbe(look))
         part.look = look
         try:
             return await part.seen(until)
         except Exception:
             return None
 
-    def _places(self, desk: Desk) -> dict[str, LedgerPlace]:
+    def _places(self, desk: DataSetPool) -> dict[str, LedgerPlace]:
         """Where the catalogues say that ledgers are. One that cannot be read is passed over: the next question to the data set says why."""
         places = {}
         for name, served in desk.served.items():
@@ -184,10 +184,10 @@ class Outside:
         return LedgerPlace(place, state.prepared_at())
 
 
-def _sight(name: str, one: LedgerPlace, balances: dict[str, Balance | None] | None) -> LedgerSight:
+def _sight(name: str, one: LedgerPlace, balances: dict[str, Balance | None] | None) -> LedgerHealth:
     if balances is not None and name in balances:
-        return LedgerSight(True, balances[name], one.prepared_at)
-    return LedgerSight(None if balances is not None and one.prepared_at is None else False, None, one.prepared_at)
+        return LedgerHealth(True, balances[name], one.prepared_at)
+    return LedgerHealth(None if balances is not None and one.prepared_at is None else False, None, one.prepared_at)
 
 
 def _look_at(identities: Identities) -> None:
@@ -207,7 +207,7 @@ def _in_files(paths: dict[str, Path]) -> dict[str, Balance | None]:
     return read
 
 
-def _samples(name: str, sight: LedgerSight) -> dict[str, float]:
+def _samples(name: str, sight: LedgerHealth) -> dict[str, float]:
     samples: dict[str, float] = {} if sight.up is None else {sample_name("lapwing_ledger_up", data_set=name): int(sight.up)}
     if sight.balance is not None:
         left = max(1.0 - share_of_cost(sight.balance.budget, sight.balance.spent), 0.0)

@@ -17,7 +17,7 @@ from lapwing.curator.curator import Entry
 from lapwing.data_set import DataSet
 from lapwing.errors import CallRefused, LedgerError, Refused
 from lapwing.interfaces.http import formats
-from lapwing.interfaces.http.access import AllowedCall, Office, identified, office_of, to
+from lapwing.interfaces.http.access import AppState, AuthorizedRequest, identified, office_of, to
 from lapwing.interfaces.http.identity.rights import Act, Identity
 from lapwing.interfaces.http.shapes import AskedBody, Number, ReceiptBody, Wish, replies
 from lapwing.owner.ledger_entries import entry_fields
@@ -44,7 +44,7 @@ Key = Annotated[
 
 @router.get("/me", responses=replies())
 def me(
-    identity: Annotated[Identity, Depends(identified)], office: Annotated[Office, Depends(office_of)], request: Request
+    identity: Annotated[Identity, Depends(identified)], office: Annotated[AppState, Depends(office_of)], request: Request
 ) -> dict[str, Any]:
     """Who calls, and their roles."""
     request.state.act = "me"
@@ -54,7 +54,7 @@ def me(
 
 @router.get("/data-sets", responses=replies())
 async def data_sets(
-    identity: Annotated[Identity, Depends(identified)], office: Annotated[Office, Depends(office_of)], request: Request
+    identity: Annotated[Identity, Depends(identified)], office: Annotated[AppState, Depends(office_of)], request: Request
 ) -> dict[str, Any]:
     """The data sets that whoever calls may see."""
     request.state.act = "list"
@@ -62,7 +62,7 @@ async def data_sets(
 
 
 @router.get("/data-sets/{data_set}", responses=replies())
-async def described(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str, Any]:
+async def described(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE))]) -> dict[str, Any]:
     """Its tables, whom it protects, its budget, and whether charges are signed."""
 
     def work(opened: DataSet) -> dict[str, Any]:
@@ -82,14 +82,14 @@ async def described(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[
 
 
 @router.get("/data-sets/{data_set}/tables/{table}", responses=replies())
-async def table(table: str, call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str, Any]:
+async def table(table: str, call: Annotated[AuthorizedRequest, Depends(to(Act.SEE))]) -> dict[str, Any]:
     """What is declared of a table's columns."""
     answer = await call.run(lambda opened: opened.describe(table))
     return {"table": table, "columns": answer.to_dict()}
 
 
 @router.post("/data-sets/{data_set}/explain", responses=replies())
-async def explain(question: AskedBody, call: Annotated[AllowedCall, Depends(to(Act.EXPLAIN))]) -> dict[str, Any]:
+async def explain(question: AskedBody, call: Annotated[AuthorizedRequest, Depends(to(Act.EXPLAIN))]) -> dict[str, Any]:
     """What a statement would cost and how accurate it would be. Free; no row is read."""
 
     def work(opened: DataSet) -> dict[str, Any]:
@@ -110,7 +110,7 @@ async def explain(question: AskedBody, call: Annotated[AllowedCall, Depends(to(A
 
 @router.post("/data-sets/{data_set}/ask", responses=replies(402, 406, 409, 423) | ANSWERS | LATER, response_class=Response)
 async def ask(
-    question: AskedBody, call: Annotated[AllowedCall, Depends(to(Act.ASK))], request: Request, idempotency_key: Key = None
+    question: AskedBody, call: Annotated[AuthorizedRequest, Depends(to(Act.ASK))], request: Request, idempotency_key: Key = None
 ) -> Response:
     """Answer a statement, and charge for it; what was answered before is free.
 
@@ -127,14 +127,14 @@ async def ask(
 
 
 @router.post("/data-sets/{data_set}/replay", responses=replies(402, 406, 409, 423) | ANSWERS, response_class=Response)
-async def replay(question: AskedBody, call: Annotated[AllowedCall, Depends(to(Act.ASK))], request: Request) -> Response:
+async def replay(question: AskedBody, call: Annotated[AuthorizedRequest, Depends(to(Act.ASK))], request: Request) -> Response:
     """The answer to a statement that was answered before; ``not-answered-before`` where it would cost something."""
     form = form_of(request)
     answer = await replayed(question, call)
     return Response(await asyncio.to_thread(formats.FORMATS[form], answer), media_type=form)
 
 
-async def asked(question: AskedBody, call: AllowedCall, key: str) -> Answer | None:
+async def asked(question: AskedBody, call: AuthorizedRequest, key: str) -> Answer | None:
     """The answer to a statement; None where it is not there yet: ask again, by the same name."""
     try:
         same = (call.identity.name, key, question.model_dump_json())
@@ -147,7 +147,7 @@ async def asked(question: AskedBody, call: AllowedCall, key: str) -> Answer | No
         return None
 
 
-async def replayed(question: AskedBody, call: AllowedCall) -> Answer:
+async def replayed(question: AskedBody, call: AuthorizedRequest) -> Answer:
     """The answer to a statement that was answered before."""
 
     def work(opened: DataSet) -> Answer:
@@ -164,7 +164,7 @@ async def replayed(question: AskedBody, call: AllowedCall) -> Answer:
 
 
 @router.get("/data-sets/{data_set}/budget", responses=replies())
-async def budget(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str, Any]:
+async def budget(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE))]) -> dict[str, Any]:
     """What the data set has and has spent, and the share of whoever calls, where one is set."""
 
     def work(opened: DataSet) -> dict[str, Any]:
@@ -176,7 +176,7 @@ async def budget(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str
 
 @router.get("/data-sets/{data_set}/history", responses=replies())
 async def history(
-    call: Annotated[AllowedCall, Depends(to(Act.OWN_HISTORY))], limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+    call: Annotated[AuthorizedRequest, Depends(to(Act.OWN_HISTORY))], limit: Annotated[int, Query(ge=1, le=1_000)] = 100
 ) -> dict[str, Any]:
     """Newest entries of the ledger: all of them for owners and auditors, their own for analysts. ``epsilons`` are of each on its own."""
 
@@ -192,7 +192,7 @@ async def history(
 
 
 @router.get("/data-sets/{data_set}/history/{charge}", responses=replies())
-async def asked_with(charge: Number, call: Annotated[AllowedCall, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
+async def asked_with(charge: Number, call: Annotated[AuthorizedRequest, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
     """The statement of a charge, and the epsilons it may have been asked for: one of them replays it, while it is stored."""
 
     def work(opened: DataSet) -> dict[str, Any]:
@@ -205,7 +205,7 @@ async def asked_with(charge: Number, call: Annotated[AllowedCall, Depends(to(Act
 
 
 @router.get("/data-sets/{data_set}/receipts/{charge}", responses=replies())
-async def receipt(charge: Number, call: Annotated[AllowedCall, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
+async def receipt(charge: Number, call: Annotated[AuthorizedRequest, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
     """The signed receipt of a charge: of one's own, or of anybody's for owners and auditors."""
 
     def work(opened: DataSet) -> dict[str, Any]:
@@ -224,7 +224,7 @@ async def receipt(charge: Number, call: Annotated[AllowedCall, Depends(to(Act.OW
 
 
 @router.post("/data-sets/{data_set}/receipts/check", responses=replies(409))
-async def check_receipt(sent: ReceiptBody, call: Annotated[AllowedCall, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
+async def check_receipt(sent: ReceiptBody, call: Annotated[AuthorizedRequest, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
     """Whether a receipt was signed with a key of this data set; ``receipt-invalid`` where it was not, or was changed."""
 
     def work(opened: DataSet) -> dict[str, Any]:
@@ -248,14 +248,14 @@ async def check_receipt(sent: ReceiptBody, call: Annotated[AllowedCall, Depends(
 
 
 @router.post("/data-sets/{data_set}/requests", status_code=201, responses=replies(409))
-async def request_more(wish: Wish, call: Annotated[AllowedCall, Depends(to(Act.REQUEST))]) -> dict[str, Any]:
+async def request_more(wish: Wish, call: Annotated[AuthorizedRequest, Depends(to(Act.REQUEST))]) -> dict[str, Any]:
     """Ask the owners for a larger share of the budget."""
     name = call.identity.name
     number = await call.run(lambda opened: request_share(opened.curator, name, wish.share, reason=wish.reason))
     return {"proposal": number}
 
 
-def _entries(opened: DataSet, call: AllowedCall, limit: int) -> list[Entry]:
+def _entries(opened: DataSet, call: AuthorizedRequest, limit: int) -> list[Entry]:
     """The newest entries that whoever calls may see."""
     if call.identity.may(Act.ALL_HISTORY, call.served.data_set_id):
         return list(opened.history(limit=limit))

@@ -15,7 +15,7 @@ from lapwing.curator.curator import EntryKind
 from lapwing.data_set import DataSet
 from lapwing.errors import CallRefused
 from lapwing.interfaces.http import progress_events
-from lapwing.interfaces.http.access import AllowedCall, to
+from lapwing.interfaces.http.access import AuthorizedRequest, to
 from lapwing.interfaces.http.identity.rights import Act
 from lapwing.interfaces.http.progress_events import Step
 from lapwing.interfaces.http.shapes import Admission, Decision, LimitsBody, Number, PreparationBody, ProposalBody, replies
@@ -35,14 +35,14 @@ Result = TypeVar("Result")
 
 
 @router.get("/terms", responses=replies(409))
-async def terms(call: Annotated[AllowedCall, Depends(to(Act.SEE_TERMS))]) -> dict[str, Any]:
+async def terms(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE_TERMS))]) -> dict[str, Any]:
     """Where the ledger is, who may ask on what terms, and what waits for a second person."""
     await _require_owner(call, "ledger status")
     return await call.run(lambda opened: standing(opened.curator)[0])
 
 
 @router.put("/limits", responses=replies(409))
-async def set_limits(wanted: LimitsBody, call: Annotated[AllowedCall, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
+async def set_limits(wanted: LimitsBody, call: Annotated[AuthorizedRequest, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
     """Whether answers are free for everybody who may ask, or only for whoever paid for them."""
     await _require_owner(call, f"ledger limit {'--shared' if wanted.answers_shared else '--not-shared'}", reason=wanted.reason)
 
@@ -61,13 +61,13 @@ async def set_limits(wanted: LimitsBody, call: Annotated[AllowedCall, Depends(to
 
 
 @router.get("/report", responses=replies())
-async def report(call: Annotated[AllowedCall, Depends(to(Act.ALL_HISTORY))]) -> dict[str, Any]:
+async def report(call: Annotated[AuthorizedRequest, Depends(to(Act.ALL_HISTORY))]) -> dict[str, Any]:
     """What was spent, by whom: every sum can be added up again from the history, and each charge has its receipt."""
     return await call.run(lambda opened: spending_report(opened.curator))
 
 
 @router.put("/analysts/{analyst}", responses=replies(409))
-async def admit(analyst: Name, admission: Admission, call: Annotated[AllowedCall, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
+async def admit(analyst: Name, admission: Admission, call: Annotated[AuthorizedRequest, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
     """Let an analyst ask, or change for how much. The ledger refuses whom no owner has admitted."""
     by, share, reason = call.identity.name, admission.share, admission.reason
     percent = "" if share is None else f"{100 * share:.10f}".rstrip("0").rstrip(".") + "%"
@@ -77,7 +77,7 @@ async def admit(analyst: Name, admission: Admission, call: Annotated[AllowedCall
 
 
 @router.post("/analysts/{analyst}/suspend", responses=replies(409))
-async def suspend(analyst: Name, decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
+async def suspend(analyst: Name, decision: Decision, call: Annotated[AuthorizedRequest, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
     """Let an analyst ask no more, until admitted again."""
     await _require_owner(call, "ledger suspend", analyst, reason=decision.reason)
     await _decided(call, lambda office: office.suspend(analyst, by=call.identity.name, reason=decision.reason))
@@ -85,7 +85,7 @@ async def suspend(analyst: Name, decision: Decision, call: Annotated[AllowedCall
 
 
 @router.post("/proposals", status_code=201, responses=replies(409))
-async def propose(proposed: ProposalBody, call: Annotated[AllowedCall, Depends(to(Act.PROPOSE))]) -> dict[str, Any]:
+async def propose(proposed: ProposalBody, call: Annotated[AuthorizedRequest, Depends(to(Act.PROPOSE))]) -> dict[str, Any]:
     """Propose another budget or ceiling; a second owner carries it out."""
     epsilon, by, reason = exact_number(proposed.epsilon, "epsilon"), call.identity.name, proposed.reason
     await _require_owner(call, f"ledger propose {proposed.what}", epsilon=str(proposed.epsilon), reason=reason)
@@ -97,7 +97,7 @@ async def propose(proposed: ProposalBody, call: Annotated[AllowedCall, Depends(t
 
 
 @router.post("/proposals/{number}/approve", responses=replies(409))
-async def approve(number: Number, decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
+async def approve(number: Number, decision: Decision, call: Annotated[AuthorizedRequest, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
     """Carry out what somebody else proposed or asked for."""
     await _require_owner(call, "ledger approve", str(number), reason=decision.reason)
     await _decided(call, lambda office: office.approve(number, by=call.identity.name, reason=decision.reason))
@@ -105,7 +105,7 @@ async def approve(number: Number, decision: Decision, call: Annotated[AllowedCal
 
 
 @router.post("/proposals/{number}/deny", responses=replies(409))
-async def deny(number: Number, decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
+async def deny(number: Number, decision: Decision, call: Annotated[AuthorizedRequest, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
     """End a proposal without carrying it out."""
     await _require_owner(call, "ledger deny", str(number), reason=decision.reason)
     await _decided(call, lambda office: office.deny(number, by=call.identity.name, reason=decision.reason))
@@ -113,13 +113,13 @@ async def deny(number: Number, decision: Decision, call: Annotated[AllowedCall, 
 
 
 @router.get("/versions", responses=replies())
-async def versions(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str, Any]:
+async def versions(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE))]) -> dict[str, Any]:
     """Versions that are kept, oldest first."""
     return {"versions": await call.run(lambda opened: list(opened.curator.engine.versions()))}
 
 
 @router.post("/versions", status_code=201, responses=replies(409) | _EVENTS)
-async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(to(Act.PREPARE))], request: Request) -> Response:
+async def prepare(wanted: PreparationBody, call: Annotated[AuthorizedRequest, Depends(to(Act.PREPARE))], request: Request) -> Response:
     """Write a new version from the sources. What is asked meanwhile is answered from the version before.
 
     Where the catalogue changed in nothing but budget, defaults and descriptions, these are applied and the version stays: its number is
@@ -149,7 +149,7 @@ async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(
 
 
 @router.post("/versions/{number}/retire", responses=replies(409))
-async def retire(number: Number, call: Annotated[AllowedCall, Depends(to(Act.RETIRE))]) -> dict[str, Any]:
+async def retire(number: Number, call: Annotated[AuthorizedRequest, Depends(to(Act.RETIRE))]) -> dict[str, Any]:
     """Delete the rows of a version; its charges stay."""
     await _require_owner(call, "retire", str(number))
 
@@ -162,13 +162,13 @@ async def retire(number: Number, call: Annotated[AllowedCall, Depends(to(Act.RET
 
 
 @router.get("/versions/{number}/losses", responses=replies(409))
-async def losses(number: Number, call: Annotated[AllowedCall, Depends(to(Act.SEE_LOSSES))]) -> dict[str, Any]:
+async def losses(number: Number, call: Annotated[AuthorizedRequest, Depends(to(Act.SEE_LOSSES))]) -> dict[str, Any]:
     """What a preparation left out and changed: exact numbers, for the owner alone."""
     return {"losses": await call.run(lambda opened: opened.curator.losses(number))}
 
 
 @router.get("/incidents", responses=replies())
-async def incidents(call: Annotated[AllowedCall, Depends(to(Act.SEE_INCIDENTS))]) -> dict[str, Any]:
+async def incidents(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE_INCIDENTS))]) -> dict[str, Any]:
     """Whether the data set is closed, and entries that closed it, opened it again or forfeited a charge."""
 
     def work(opened: DataSet) -> dict[str, Any]:
@@ -180,7 +180,7 @@ async def incidents(call: Annotated[AllowedCall, Depends(to(Act.SEE_INCIDENTS))]
 
 
 @router.post("/reopen", responses=replies(409))
-async def reopen(decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.REOPEN))]) -> dict[str, Any]:
+async def reopen(decision: Decision, call: Annotated[AuthorizedRequest, Depends(to(Act.REOPEN))]) -> dict[str, Any]:
     """Let analysts in again after an incident."""
     await _require_owner(call, "reopen", decision.reason or "REASON")
     reason = f"{call.identity.name}: {decision.reason}"
@@ -188,7 +188,7 @@ async def reopen(decision: Decision, call: Annotated[AllowedCall, Depends(to(Act
     return {"closed": False}
 
 
-async def owner_role_needed(call: AllowedCall, command: str, *words: str, **options: str) -> CallRefused | None:
+async def owner_role_needed(call: AuthorizedRequest, command: str, *words: str, **options: str) -> CallRefused | None:
     """Why the server cannot do this, with the command that an owner types instead; None where it can.
 
     Where the ledger is in a database, the server's role there need not be an owner's: then an attacker in the server, or who holds an
@@ -205,14 +205,14 @@ async def owner_role_needed(call: AllowedCall, command: str, *words: str, **opti
     return CallRefused("owner-role-needed", "the server's role in the ledger's database may not do what owners do", hint=hint)
 
 
-async def _require_owner(call: AllowedCall, command: str, *words: str, **options: str) -> None:
+async def _require_owner(call: AuthorizedRequest, command: str, *words: str, **options: str) -> None:
     """Refuse what the server's role may not do before any of it is done."""
     needed = await owner_role_needed(call, command, *words, **options)
     if needed is not None:
         raise needed
 
 
-async def _decided(call: AllowedCall, act: Callable[[Policies], Result]) -> Result:
+async def _decided(call: AuthorizedRequest, act: Callable[[Policies], Result]) -> Result:
     """What an act on the policies of a data set gives; ``ledger-local`` where its ledger knows none."""
 
     def work(opened: DataSet) -> Result:

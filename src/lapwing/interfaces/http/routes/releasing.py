@@ -16,7 +16,7 @@ from lapwing.asking.release_purchase import ReleasePlan
 from lapwing.data_set import DataSet
 from lapwing.errors import Refused
 from lapwing.interfaces.http import formats
-from lapwing.interfaces.http.access import AllowedCall, to
+from lapwing.interfaces.http.access import AuthorizedRequest, to
 from lapwing.interfaces.http.identity.rights import Act
 from lapwing.interfaces.http.release_shapes import ReleaseBody, ReleaseName, ReleaseQuestion
 from lapwing.interfaces.http.routes.asking import ANSWERS, LATER, Key, form_of, later
@@ -33,7 +33,7 @@ _BOUGHT: dict[int | str, dict[str, Any]] = {200: {"description": "what was bough
 
 
 @router.post("/plan", responses=replies(402, 409, 423))
-async def plan(wanted: ReleaseBody, call: Annotated[AllowedCall, Depends(to(Act.EXPLAIN))]) -> dict[str, Any]:
+async def plan(wanted: ReleaseBody, call: Annotated[AuthorizedRequest, Depends(to(Act.EXPLAIN))]) -> dict[str, Any]:
     """What a release would measure, how accurate it would be, and its price. Free; no row is read."""
 
     def work(opened: DataSet) -> dict[str, Any]:
@@ -46,7 +46,7 @@ async def plan(wanted: ReleaseBody, call: Annotated[AllowedCall, Depends(to(Act.
 
 @router.post("", responses=replies(402, 406, 409, 423) | _BOUGHT | LATER, response_class=Response)
 async def buy(
-    wanted: ReleaseBody, call: Annotated[AllowedCall, Depends(to(Act.ASK))], request: Request, idempotency_key: Key = None
+    wanted: ReleaseBody, call: Annotated[AuthorizedRequest, Depends(to(Act.ASK))], request: Request, idempotency_key: Key = None
 ) -> Response:
     """Buy a release: one charge for all of it; the same release again is free. With ``Accept: application/zip``, its file is the reply.
 
@@ -73,7 +73,7 @@ async def buy(
 
 
 @router.get("", responses=replies(423))
-async def listed(call: Annotated[AllowedCall, Depends(to(Act.ASK))]) -> dict[str, Any]:
+async def listed(call: Annotated[AuthorizedRequest, Depends(to(Act.ASK))]) -> dict[str, Any]:
     """What was released of the newest version and may be seen, newest first; of each name, the newest."""
 
     def work(opened: DataSet) -> dict[str, Any]:
@@ -88,7 +88,7 @@ async def listed(call: Annotated[AllowedCall, Depends(to(Act.ASK))]) -> dict[str
 
 
 @router.get("/{name}", responses=replies(423) | _FILE, response_class=Response)
-async def download(name: ReleaseName, call: Annotated[AllowedCall, Depends(to(Act.ASK))]) -> Response:
+async def download(name: ReleaseName, call: Annotated[AuthorizedRequest, Depends(to(Act.ASK))]) -> Response:
     """The newest release of this name in a file, which answers without the data and without a server."""
     work = lambda opened: release_bytes(kept_named(opened.curator, name, analyst=call.identity.name))  # noqa: E731
     return Response(await call.run(work), media_type=FILE)
@@ -96,7 +96,7 @@ async def download(name: ReleaseName, call: Annotated[AllowedCall, Depends(to(Ac
 
 @router.post("/{name}/query", responses=replies(406, 423) | ANSWERS, response_class=Response)
 async def query(
-    name: ReleaseName, question: ReleaseQuestion, call: Annotated[AllowedCall, Depends(to(Act.ASK))], request: Request
+    name: ReleaseName, question: ReleaseQuestion, call: Annotated[AuthorizedRequest, Depends(to(Act.ASK))], request: Request
 ) -> Response:
     """Answer SQL from a release: free, with error bars; ``release-not-covered`` says why it cannot."""
     form = form_of(request)
