@@ -116,7 +116,8 @@ class WeightsSession:
         release = "" if ways.release is None else f"; a release of marginals, epsilon {self._epsilon(ways.release):.3g}"
         return "\n".join(
             [
-                f"{asked:,} questions: {served[CountSource.WEIGHTS]:,} served by the weights, {served[CountSource.FRESH]:,} counted freshly",
+                f"{asked:,} questions: {served[CountSource.WEIGHTS]:,} served by the weights, "
+                f"{served[CountSource.FRESH]:,} counted freshly",
                 f"paid: epsilon {cost.epsilon:.3g} for {self.planned.request.starts} starts, of which {self.starts_left} were not used",
                 f"asked directly, the same would have cost epsilon {self._epsilon(direct) if direct else 0.0:.3g}{release}: {compared}",
             ]
