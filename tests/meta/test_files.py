@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,9 @@ from tests.meta.tree import DOCS, ROOT, SOURCE, python_files, text_lines, tracke
 
 KERNEL_LINES_MAX = 350
 LINES_MAX = 500
+MODULES_MAX = 24
+FLAT = frozenset({"kernel"})
+"""Folders that may hold more modules: the kernel's closure test and its readers want one folder."""
 
 # Written in pieces, so that this file does not contain what it looks for.
 _MACHINE_FOLDERS = ("work", "root", "home", "opt")
@@ -39,6 +44,24 @@ def test_the_length_rule_is_stricter_for_the_kernel() -> None:
     kernel, other = SOURCE / "kernel" / "planted.py", SOURCE / "catalog" / "planted.py"
     assert _too_long({kernel: KERNEL_LINES_MAX, other: LINES_MAX}) == []
     assert len(_too_long({kernel: KERNEL_LINES_MAX + 1, other: LINES_MAX + 1})) == 2
+
+
+def _crowded(files: Sequence[Path], root: Path) -> dict[str, int]:
+    """Folders with more modules than a reader takes in at once, each with their number."""
+    counts = Counter(str(path.parent.relative_to(root)) for path in files if path.name != "__init__.py")
+    return {folder: count for folder, count in counts.items() if count > MODULES_MAX and folder not in FLAT}
+
+
+def test_no_folder_holds_too_many_modules() -> None:
+    files = python_files(SOURCE)
+    assert len(files) > 500
+    assert _crowded(files, SOURCE) == {}
+
+
+def test_a_crowded_folder_is_reported_with_its_number_of_modules() -> None:
+    files = [SOURCE / "sql" / f"module_{number}.py" for number in range(MODULES_MAX + 1)]
+    assert _crowded([*files, SOURCE / "sql" / "__init__.py"], SOURCE) == {"sql": MODULES_MAX + 1}
+    assert _crowded(files[1:], SOURCE) == {}
 
 
 @pytest.mark.parametrize("pattern", [MACHINE_PATH, REGISTRY_HOST], ids=["a path of some machine", "a package registry's host"])
