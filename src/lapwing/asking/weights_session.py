@@ -109,14 +109,15 @@ class WeightsSession:
         """What was asked and how it was served, and what that would have cost otherwise."""
         served = {kind: sum(count.served_by is kind for count in self._told.values()) for kind in CountSource}
         ways, cost = self.other_ways, self.cost
-        asked = served[CountSource.WEIGHTS] + served[CountSource.FRESH]
+        by_weights, fresh = served[CountSource.WEIGHTS], served[CountSource.FRESH]
+        asked = by_weights + fresh
         direct = asked * ways.direct
         dearer = float(ways.session / direct) if direct else float("inf")
         compared = f"the session cost {figure(dearer, digits=3)} times as much" if asked else "nothing was asked"
         release = "" if ways.release is None else f"; a release of marginals, epsilon {self._epsilon(ways.release):.3g}"
         return "\n".join(
             [
-                f"{asked:,} questions: {served[CountSource.WEIGHTS]:,} served by the weights, {served[CountSource.FRESH]:,} counted freshly",
+                f"{asked:,} questions: {by_weights:,} served by the weights, {fresh:,} counted freshly",
                 f"paid: epsilon {cost.epsilon:.3g} for {self.planned.request.starts} starts, of which {self.starts_left} were not used",
                 f"asked directly, the same would have cost epsilon {self._epsilon(direct) if direct else 0.0:.3g}{release}: {compared}",
             ]
