@@ -247,8 +247,7 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class QuantileSet:
-    """Quantiles of one value over rows where it is not NULL, on its grid: clamp(floor(value * steps + 1/2)); days and timestamps as they
-    are.
+    """Quantiles of one value over rows where it is not NULL, on its grid: clamp(floor(value * steps + 1/2)); dates and times as they are.
 
     ``scale`` is in rows: see :class:`lapwing.kernel.quantile_tree.QuantileTree`.
     """

@@ -165,8 +165,7 @@ class QuantileTree:
 
 
 def movement(targets: tuple[Target, ...], *, rows_per_unit: int, neighbours: Neighbours, alone: bool) -> Fraction:
-    """Epsilon of one level times the scale: how far the badnesses of two candidates can move apart relative to their reach, over all
-    parts."""
+    """Epsilon of one level times the scale: how far two candidates' badnesses can move apart relative to their reach, over all parts."""
     if type(rows_per_unit) is not int or rows_per_unit < 1:
         raise LapwingError("sensitivity-invalid", "the number of rows per unit is a positive integer")
     match neighbours:

@@ -16,8 +16,7 @@ def coin(chance: Fraction) -> bool:
 
 
 def heads(coins: int, halvings: int) -> int:
-    """How many of ``coins`` coins, each with chance ``2 ** -halvings``, are true: those that are true are tossed again, ``halvings``
-    times."""
+    """How many of ``coins`` coins, each with chance ``2 ** -halvings``, are true: true ones are tossed again, ``halvings`` times."""
     for _ in range(halvings):
         if not coins:
             break

@@ -131,8 +131,7 @@ def draw_nearest(candidates: Candidates, level: Fraction, scale: Fraction) -> in
 
 
 def draw_flipped(candidates: Candidates, level: Fraction, scale: Fraction) -> int:
-    """The number of a candidate, by permute-and-flip: a random one of those whose coin of chance ``exp(-(badness - best) / scale)`` is
-    true.
+    """The number of a candidate, by permute-and-flip: any one of those whose coin of chance ``exp(-(badness - best) / scale)`` is true.
 
     A candidate in band j can only be among them if a coin of chance ``2 ** -j`` falls true. The number of these is drawn first, their
     identity when they are visited.

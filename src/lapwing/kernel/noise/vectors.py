@@ -101,8 +101,7 @@ def _grown(shape: Envelope, cell: Integers, offset: Integers, slope: int) -> Int
 
 
 def settled(shape: Envelope, cell: int, rest: int, v: int) -> int | None:
-    """The magnitude of a proposal that the quick bounds did not decide, or None if it is not kept. ``v``: the first ``WORD_BITS`` bits of
-    V."""
+    """The magnitude of a proposal that the quick bounds left open, or None if it is not kept. ``v``: the first ``WORD_BITS`` bits of V."""
     if cell < shape.cells:
         z, share = (cell << shape.width_bits) + rest, Fraction(1)
     else:
