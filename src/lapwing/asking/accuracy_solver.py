@@ -251,7 +251,7 @@ class AccuracySolver:
         return statement_tokens(question.statement, question.tokens, dialect=self.dialect)
 
     def _question_of(self, summary: str) -> Question | None:
-        """Tokens of the text, or None: the history also holds lines that are not statements."""
+        """The question in a line of the history, or None: the history also holds lines that are not statements."""
         try:
             words = read_words(summary, settings=self.curator.settings, dialect=self.dialect)
         except Refused:

@@ -1,7 +1,7 @@
 """Counts of one table, each compared with a public number: sparse vector with fresh answers, charged as a whole before a row is read.
 
 While the noisy distance of the exact count from the number stays below the noisy threshold, only that is released; otherwise a fresh noisy
-count is released, and the next start has its own threshold. Distances and thresholds are never released. See docs/proofs/above-threshold.md.
+count is released, and the next start has its own threshold. Distances and thresholds stay secret. See docs/proofs/above-threshold.md.
 """
 
 from __future__ import annotations

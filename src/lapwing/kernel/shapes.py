@@ -100,7 +100,7 @@ def joined(join: UnitJoin, left: Shape, right: Shape) -> Shape:
     for name, column in join.columns:
         domain = column_domain(column, right)
         added.append((name, with_null(domain, True) if optional else domain))
-    # Counted from either side: a row of the one meets at most as many rows of its unit as the other has. LEFT also keeps the other left rows.
+    # Counted from either side: a row of the one meets at most as many rows of its unit as the other has. LEFT keeps all left rows.
     fan_out = max(1, right.rows_per_unit) if optional else right.rows_per_unit
     rows = left.rows_per_unit * fan_out
     rows_max = min(left.rows_max * fan_out, right.rows_max * left.rows_per_unit + (left.rows_max if optional else 0))

@@ -1,4 +1,4 @@
-"""Drafting without norms: one bound on the rows of a unit, chosen by what is predicted of rows per unit."""
+"""Drafting without norms: one bound on the rows of a unit, chosen by the predicted rows per unit."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def drafted_by_rows(draft: Draft, known: PlanningFacts, share: Fraction, delta: 
 def _fitting(
     draft: Draft, situation: BoundingInputs, choice: Choice, share: Fraction, delta: Fraction, known: PlanningFacts
 ) -> tuple[Choice, Query]:
-    """The query with this choice of bounds or, where its finer grid would not fit the integers, with a limit on rows."""
+    """The query with this bounding plan or, if its finer grid does not fit the integers, with a limit on rows."""
     candidate = choice
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Aggregates as the kernel measures them: counts, sums on a grid, averages as a count and a centred sum, others from moments."""
+"""Aggregates in terms of the kernel's measures: counts, sums on a grid, averages as a count and a centred sum, others from moments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Counted:
 
     vector: str
     most: int | None = None
-    """What it can be at most, where that is declared: the number of values that distinct ones are counted of."""
+    """Its declared maximum: the number of values among which distinct ones are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def is_whole(recipe: Recipe) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All vectors and sets of quantiles a statement needs, each once, and how its aggregates come from them."""
+    """All vectors and sets of quantiles a statement needs, each once, and how its aggregates are derived from them."""
 
     measures: Mapping[str, Measure]
     recipes: tuple[Recipe, ...]
@@ -71,7 +71,7 @@ class Measured:
 
     @property
     def has_distinct(self) -> bool:
-        """Whether distinct values are counted, which only a limit on rows bounds."""
+        """Whether distinct values are counted, which requires a limit on rows."""
         return any(isinstance(measure, DistinctCount) for measure in self.measures.values())
 
     @property
@@ -81,12 +81,12 @@ class Measured:
 
     @property
     def has_moments(self) -> bool:
-        """Whether a count and several sums must keep their ratios, which a limit on rows does."""
+        """Whether a count and several sums must keep their ratios, which requires a limit on rows."""
         return any(isinstance(recipe, Moments) for recipe in self.recipes)
 
 
 def number_of_values(domain: Domain) -> int | None:
-    """How many values other than NULL there can be, where that is declared."""
+    """The declared number of values other than NULL."""
     match domain:
         case BooleanDomain():
             return 2
