@@ -24,7 +24,7 @@ from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.kernel.stability import domain_of
-from lapwing.planning.measures import Counted, Recipe, SumMeasure, is_whole
+from lapwing.planning.measures import CountMeasure, Recipe, SumMeasure, is_whole
 from lapwing.planning.planned import Part, PlannedStatement
 from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.statements import (
@@ -202,7 +202,7 @@ def _part(part: Part, planned: PlannedStatement, released: Released | None, conf
     for one in shown:
         table, terms, query = one.table, one.level.terms, planned.certified.queries[one.part.number or 0]
         for i, recipe in enumerate(one.part.recipes):
-            if isinstance(recipe, Counted | SumMeasure) and recipe.vector in one.part.scaled:
+            if isinstance(recipe, CountMeasure | SumMeasure) and recipe.vector in one.part.scaled:
                 found = scaled_estimates(recipe, one.part, released, planned, confidence=confidence)
             else:
                 found = estimates_of(recipe, one.part, table, query, confidence=confidence, terms=terms)
@@ -225,7 +225,7 @@ def _part(part: Part, planned: PlannedStatement, released: Released | None, conf
 
 def _of_no_rows(recipe: Recipe, facts: Facts) -> int | None:
     """What an aggregate of no rows is: 0 for counts, else NULL. Versions from before number types were kept go on with sums of 0."""
-    return 0 if isinstance(recipe, Counted) or (isinstance(recipe, SumMeasure) and not facts.typed_numbers) else None
+    return 0 if isinstance(recipe, CountMeasure) or (isinstance(recipe, SumMeasure) and not facts.typed_numbers) else None
 
 
 def empty_or_declared(part: Part, planned: PlannedStatement, groups: Sequence[tuple[Value, ...]]) -> pa.Table:
@@ -346,7 +346,7 @@ def _plain_cell(part: NoisyPart, aggregate: Noisy, row: int) -> _Cell | None:
         return None
     at = part.rows[row]
     recipe = at.recipes[aggregate.index]
-    if not isinstance(recipe, Counted | SumMeasure):
+    if not isinstance(recipe, CountMeasure | SumMeasure):
         return None
     column = at.table.column(recipe.vector)
     return _Cell(column, column.values[at.place], at.terms, part.estimates[aggregate.index][row].missing)

@@ -16,7 +16,7 @@ from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.expressions import not_null
 from lapwing.kernel.ir import GridSum, Ranked, RowCount
 from lapwing.kernel.release import NoisyColumn, NoisyTable
-from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure
 from lapwing.planning.planned import Part
 from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.variances import Moments
@@ -40,7 +40,7 @@ def estimates_of(
 ) -> list[Estimate]:
     """One estimate per group of the table, each of whose cells is the sum of ``terms`` released ones."""
     match recipe:
-        case Counted(vector):
+        case CountMeasure(vector):
             return _plain(noisy.column(vector), part, noisy, query, confidence, terms, whole=True)
         case SumMeasure(vector, whole):
             return _plain(noisy.column(vector), part, noisy, query, confidence, terms, whole=whole)

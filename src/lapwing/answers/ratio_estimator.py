@@ -20,7 +20,7 @@ from lapwing.answers.simulation import Floats, noise_by_place, noise_points, nor
 from lapwing.contribution.clipping_bound import UNLIKE, chance_of_parts, shares_of
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
-from lapwing.planning.measures import Counted, SumMeasure
+from lapwing.planning.measures import CountMeasure, SumMeasure
 from lapwing.planning.planned import Part, PlannedStatement
 
 SIMULATED_AT = 129
@@ -75,7 +75,7 @@ def scaled_column(part: Part, vector: str, released: Released) -> ScaledColumn:
 
 
 def scaled_estimates(
-    recipe: Counted | SumMeasure, part: Part, released: Released, planned: PlannedStatement, *, confidence: Fraction
+    recipe: CountMeasure | SumMeasure, part: Part, released: Released, planned: PlannedStatement, *, confidence: Fraction
 ) -> list[Estimate]:
     """One estimate for each group; none where the sum of the groups is lost in noise."""
     scaled = scaled_column(part, recipe.vector, released)
@@ -85,7 +85,7 @@ def scaled_estimates(
     below, above = _reach(scaled, float(confidence))
     less, more = _reach_of_total(recipe, part, released, planned, confidence)
     shares = np.maximum(values, 0.0) / _floats(scaled.total)[0]
-    whole = isinstance(recipe, Counted) or recipe.whole
+    whole = isinstance(recipe, CountMeasure) or recipe.whole
     estimates = []
     for value, lo, hi in zip(values, values - below - shares * less, values + above + shares * more, strict=True):
         shown = round(value) if whole else float(value)
@@ -113,7 +113,7 @@ def _reach(scaled: ScaledColumn, confidence: float) -> tuple[Floats, Floats]:
 
 
 def _reach_of_total(
-    recipe: Counted | SumMeasure, part: Part, released: Released, planned: PlannedStatement, confidence: Fraction
+    recipe: CountMeasure | SumMeasure, part: Part, released: Released, planned: PlannedStatement, confidence: Fraction
 ) -> tuple[float, float]:
     """How far the bar of the total reaches, below and above, beyond its noise: rounding, and what its own cap may have cut off."""
     scaling = part.scaled[recipe.vector]

@@ -28,7 +28,7 @@ from lapwing.answers.subtotals import levels_of
 from lapwing.answers.variances import moment_values
 from lapwing.errors import Refused
 from lapwing.kernel.release import NoisyTable
-from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure, is_whole
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure, is_whole
 from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.variances import Moments
 from lapwing.statements import ROW, CellMark, ComputedOutput, PostProcess, PrivateQuery
@@ -257,7 +257,7 @@ def _put_back(missing: Sequence[ClippingBias], runs: int) -> Floats:
 def redrawn_values(recipe: Recipe, cells: dict[str, Floats]) -> Floats:
     """An aggregate's values from its noisy sums, as they would be shown."""
     match recipe:
-        case Counted(vector):
+        case CountMeasure(vector):
             return np.rint(cells[vector])
         case SumMeasure(vector, whole):
             return np.rint(cells[vector]) if whole else cells[vector]

@@ -21,7 +21,7 @@ from lapwing.kernel.ir import GridSum, Measure, RowCount, Scan, UnitCount
 from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, Target
 from lapwing.kernel.release import UNITS_COLUMN, NoisyColumn, NoisyTable
 from lapwing.planning.grids import count_of
-from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure
 from lapwing.planning.planned import Part
 from lapwing.planning.quantile_errors import noise_in_ranks
 from lapwing.planning.quantiles import QuantileMeasure
@@ -48,7 +48,7 @@ class Judged:
     def marks(self, recipe: Recipe, estimates: Sequence[Estimate], *, confidence: Fraction) -> Marks:
         """One mark, or none, for each group. ``estimates`` are those of the recipe at ``confidence``."""
         match recipe:
-            case Counted(vector):
+            case CountMeasure(vector):
                 return self._plain(vector, self._noise_only(vector), estimates)
             case SumMeasure(vector):
                 return self._plain(vector, self._sums_of_noise(vector), estimates)

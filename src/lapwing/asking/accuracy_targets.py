@@ -19,7 +19,7 @@ from fractions import Fraction
 from lapwing.answers.assembly import assemble
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.release import UNITS_COLUMN, Released
-from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure
 from lapwing.planning.planned import PlannedStatement
 from lapwing.planning.variances import Moments
 from lapwing.spread import half_width
@@ -125,7 +125,7 @@ def is_direct(planned: PlannedStatement, post: PostProcess, target: Target) -> b
     Bounds chosen from norms prevent that: bars include the clipping bias, which is a share of the values.
     """
     derivations = [post.outputs[i].derivation for i in aimed(post)]
-    plain = all(isinstance(d, LinearOutput) and isinstance(recipe_of(planned, d.aggregate), Counted | SumMeasure) for d in derivations)
+    plain = all(isinstance(d, LinearOutput) and isinstance(recipe_of(planned, d.aggregate), CountMeasure | SumMeasure) for d in derivations)
     return plain and isinstance(target.asked, ErrorAsked) and not is_bounded_by_norms(planned)
 
 
@@ -185,7 +185,7 @@ def divided(planned: PlannedStatement, post: PostProcess) -> tuple[set[Place], s
         elif isinstance(derivation, RatioOutput):
             for places, aggregate in ((above, derivation.numerator), (below, derivation.denominator)):
                 recipe, number = recipe_of(planned, aggregate), planned.parts[aggregate.query].number
-                if isinstance(recipe, Counted | SumMeasure) and number is not None:
+                if isinstance(recipe, CountMeasure | SumMeasure) and number is not None:
                     places.add((number, recipe.vector))
     return above - below, below
 

@@ -25,7 +25,7 @@ from lapwing.kernel.ir import DiscoveredGroups, DistinctCount, KnownGroups, Unit
 from lapwing.kernel.stability import shape_of
 from lapwing.ledger.limits import declared_limit
 from lapwing.ledger.protocol import Ledger, StoredAnswer
-from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure
 from lapwing.planning.planned import Part, PlannedStatement
 from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.variances import Moments
@@ -334,7 +334,7 @@ def _names(statement: Statement, number: int, part: Part) -> dict[str, str]:
 def _vectors(recipe: Recipe) -> tuple[tuple[str, str], ...]:
     """The vectors of a recipe, each with its role."""
     match recipe:
-        case Counted(vector=vector) | SumMeasure(vector=vector):
+        case CountMeasure(vector=vector) | SumMeasure(vector=vector):
             return ((vector, ""),)
         case AverageMeasure(total, count):
             return ((total, "sum"), (count, "count"))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from lapwing.contribution.clipping_bound import SKEW_POWER
 from lapwing.kernel.certify import CertifiedVector
-from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure
 from lapwing.planning.planned import Part, PlannedStatement
 from lapwing.spread import variance
 from lapwing.statements import LinearOutput, Statement
@@ -50,7 +50,7 @@ def average_noise(recipe: AverageMeasure, vectors: Mapping[str, CertifiedVector]
 def _error(part: Part, recipe: Recipe, planned: PlannedStatement, units: int | None) -> float | None:
     vectors = {item.vector.name: item for item in planned.certified.queries[part.number or 0].vectors}
     match recipe:
-        case Counted(vector=vector) | SumMeasure(vector=vector):
+        case CountMeasure(vector=vector) | SumMeasure(vector=vector):
             return _of_vector(part, vectors[vector])
         case AverageMeasure(total, count):
             cut, rows = part.cuts.get(total), part.cuts.get(count)

@@ -106,7 +106,7 @@ class BoundingKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BoundingPlan:
     """A bounding plan with its parameter and prediction, in rows per cell."""
 
     kind: BoundingKind
@@ -125,10 +125,10 @@ class Choice:
         return math.hypot(situation.loss_weight * self.truncation, situation.noise_weight * self.noise)
 
 
-def choose(situation: BoundingInputs) -> Choice:
+def choose(situation: BoundingInputs) -> BoundingPlan:
     """The chosen plan."""
     if situation.rows_per_unit_max == 1 or situation.keys_only or (situation.units_only and situation.cells == 1):
-        return Choice(BoundingKind.RANKED, float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
+        return BoundingPlan(BoundingKind.RANKED, float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
     full = _ranked(situation, float(situation.rows_per_unit_max))
     if full.noise < NEGLIGIBLE:
         return full  # leaving out rows gains nothing
@@ -147,7 +147,7 @@ def choose(situation: BoundingInputs) -> Choice:
     return after if better and not nothing_to_gain else ranked
 
 
-def best_ranked(situation: BoundingInputs) -> Choice:
+def best_ranked(situation: BoundingInputs) -> BoundingPlan:
     """The best limit on rows before the filter."""
     return _best(situation, (_ranked(situation, limit) for limit in _row_limits(situation)))
 
@@ -158,7 +158,7 @@ def _row_limits(situation: BoundingInputs) -> list[float]:
     return [float(most)] if situation.keeps_rows else candidate_limits(most, whole=True)
 
 
-def _best(situation: BoundingInputs, choices: Iterable[Choice]) -> Choice:
+def _best(situation: BoundingInputs, choices: Iterable[BoundingPlan]) -> BoundingPlan:
     return min(choices, key=lambda choice: choice.weighed(situation))
 
 
@@ -179,7 +179,7 @@ def _cells(situation: BoundingInputs) -> float:
     return cells / SKEW if cells > 1 else 1.0
 
 
-def _distinct(situation: BoundingInputs) -> Choice:
+def _distinct(situation: BoundingInputs) -> BoundingPlan:
     """The rows of each unit that are needed to show the values: one if there are many more units than values.
 
     Of ``values`` values that are equally frequent, ``values * exp(-rows / values)`` are expected to be in none of the rows read.
@@ -196,15 +196,15 @@ def _distinct(situation: BoundingInputs) -> Choice:
     return _ranked(situation, min(_row_limits(situation), key=error))
 
 
-def lost_share(situation: BoundingInputs, choice: Choice) -> float:
+def lost_share(situation: BoundingInputs, choice: BoundingPlan) -> float:
     """Predicted share of the rows that a bounding plan leaves out."""
     rows = situation.kept * situation.contributions.rows()
     return min(choice.truncation * _cells(situation) / rows, 1.0) if rows > 0 else 0.0
 
 
-def _ranked(situation: BoundingInputs, limit: float) -> Choice:
+def _ranked(situation: BoundingInputs, limit: float) -> BoundingPlan:
     missing = situation.kept * situation.contributions.excess(limit) / _cells(situation)
-    return Choice(
+    return BoundingPlan(
         BoundingKind.RANKED, limit, missing, situation.unit_noise * (_units_norm(situation, limit) if situation.units_only else limit)
     )
 
@@ -215,7 +215,7 @@ def _units_norm(situation: BoundingInputs, limit: float) -> float:
     return math.sqrt(groups) if situation.account is Account.APPROXIMATE else groups
 
 
-def _after_filter(situation: BoundingInputs) -> Choice | None:
+def _after_filter(situation: BoundingInputs) -> BoundingPlan | None:
     """Clipped where the noise is Gaussian, else grouped; None if neither applies to the statement."""
     clip = situation.account is Account.APPROXIMATE and not situation.units_only
     if situation.ratios or (not clip and (situation.has_average or situation.real_keys)):
@@ -225,7 +225,7 @@ def _after_filter(situation: BoundingInputs) -> Choice | None:
     gaussian = situation.account is Account.APPROXIMATE
     share = situation.kept if situation.kept < 1.0 else 1.0
 
-    def candidate(limit: float) -> Choice:
+    def candidate(limit: float) -> BoundingPlan:
         # The first row of a unit lies in one group; only further ones can spread.
         rows = limit if limit <= 1 else 1 + (limit - 1) / spread
         norm = limit
@@ -237,7 +237,7 @@ def _after_filter(situation: BoundingInputs) -> Choice | None:
             groups = groups_for(limit, situation.cells)
             norm = math.sqrt(groups) * math.ceil(limit / groups) if gaussian else limit
         missing = situation.contributions.excess(rows, share=share) / _cells(situation)
-        return Choice(BoundingKind.CLIPPED if clip else BoundingKind.GROUPED, limit, missing, situation.unit_noise * norm)
+        return BoundingPlan(BoundingKind.CLIPPED if clip else BoundingKind.GROUPED, limit, missing, situation.unit_noise * norm)
 
     return _best(situation, (candidate(limit) for limit in candidate_limits(situation.rows_per_unit_max, whole=not clip)))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from lapwing.curator.cost_estimate import Hold, noted
+from lapwing.curator.cost_estimate import Hold, note_reservation
 from lapwing.curator.stored_tables import decode, encode
 from lapwing.engines.base import Snapshot
 from lapwing.errors import Incident, LedgerError
@@ -39,7 +39,7 @@ def charged_release(
     The outcome is not visible to anyone, nor recorded in the ledger, before ``hold`` returns.
     """
     permit = ledger.reserve(request)
-    noted(permit.charge_id)
+    note_reservation(permit.charge_id)
     if isinstance(permit, StoredAnswer):
         return replayed(permit)
     try:

@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Callable
 
-from lapwing.curator.cost_estimate import announced, noted
+from lapwing.curator.cost_estimate import announce_charge, note_reservation
 from lapwing.curator.version_use import VersionLease
 from lapwing.errors import Incident, LedgerError, Refused
 from lapwing.kernel.count_stream import CountStream, StreamPlan
@@ -42,9 +42,9 @@ class ChargedStream:
         snapshot = self._snapshot = version.snapshot
         every = plan.question(Literal(True, Kind.BOOLEAN), snapshot.facts)
         snapshot.check(every)
-        announced(every, rows)  # a watcher can stop the charge here by raising
+        announce_charge(every, rows)  # a watcher can stop the charge here by raising
         permit = ledger.reserve(request)
-        noted(permit.charge_id)
+        note_reservation(permit.charge_id)
         if isinstance(permit, StoredAnswer):
             raise Refused("session-ended", "this session was closed before", hint="open another one")
         self._permit, self._process = permit, os.getpid()
@@ -63,7 +63,7 @@ class ChargedStream:
         self._snapshot.check(question)
         if self._ledger.balance().closed:
             raise Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
-        hold = announced(question, self._rows)
+        hold = announce_charge(question, self._rows)
         try:
             told = self._stream.tell(condition, self._snapshot.run(question), near=near)
         except Exception as error:

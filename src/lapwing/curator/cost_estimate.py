@@ -53,7 +53,7 @@ _noting: ContextVar[OfCharge | None] = ContextVar("lapwing_of_charge", default=N
 
 
 @contextmanager
-def told_before_charges(watch: BeforeCharge) -> Iterator[None]:
+def on_charge(watch: BeforeCharge) -> Iterator[None]:
     """Call ``watch`` before each charge of this thread or task inside the context. A free answer makes no call."""
     token = _watching.set(watch)
     try:
@@ -63,7 +63,7 @@ def told_before_charges(watch: BeforeCharge) -> Iterator[None]:
 
 
 @contextmanager
-def told_of_charges(note: OfCharge) -> Iterator[None]:
+def on_reservation(note: OfCharge) -> Iterator[None]:
     """Call ``note`` with the number of each charge inside the context as soon as it is reserved, before a row is read."""
     token = _noting.set(note)
     try:
@@ -72,7 +72,7 @@ def told_of_charges(note: OfCharge) -> Iterator[None]:
         _noting.reset(token)
 
 
-def noted(charge_id: int) -> None:
+def note_reservation(charge_id: int) -> None:
     """Pass the number of a charge to the registered ``note``."""
     note = _noting.get()
     if note is not None:
@@ -80,7 +80,7 @@ def noted(charge_id: int) -> None:
 
 
 @contextmanager
-def also_told_before_charges(watch: BeforeCharge) -> Iterator[None]:
+def also_on_charge(watch: BeforeCharge) -> Iterator[None]:
     """Add a watcher to the present one: both may refuse, and the outcome becomes visible when both holds have returned."""
     first = _watching.get()
 
@@ -94,17 +94,17 @@ def also_told_before_charges(watch: BeforeCharge) -> Iterator[None]:
 
         return hold
 
-    with told_before_charges(both):
+    with on_charge(both):
         yield
 
 
-def announced(certified: Certified, rows: Callable[[str], float]) -> Hold:
+def announce_charge(certified: Certified, rows: Callable[[str], float]) -> Hold:
     """Announce to the registered watcher that this plan is about to be charged, and return its hold on the outcome.
 
     ``rows`` gives the public number of rows of a table.
     """
     watch = _watching.get()
-    return _at_once if watch is None else watch(public_work(certified, rows))
+    return _at_once if watch is None else watch(estimate_cost(certified, rows))
 
 
 def only_free(_: CostEstimate) -> Hold:
@@ -116,7 +116,7 @@ def _at_once() -> None:
     pass
 
 
-def public_work(certified: Certified, rows: Callable[[str], float]) -> CostEstimate:
+def estimate_cost(certified: Certified, rows: Callable[[str], float]) -> CostEstimate:
     """The work of a plan over tables of so many rows."""
     price = CostEstimate(0, 0, loss=certified.cost.loss)
     return sum((_of_query(query, certified.facts, rows) for query in certified.queries), price)

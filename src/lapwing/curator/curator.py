@@ -22,7 +22,7 @@ from lapwing.catalog.changes import Change, Verdict, classify, of_versions
 from lapwing.contribution.rows_per_unit import Contributions, fitted, histogram_plan
 from lapwing.curator.charged_release import ChargedRelease, charged_release, replayed
 from lapwing.curator.charged_stream import ChargedStream
-from lapwing.curator.cost_estimate import announced, noted
+from lapwing.curator.cost_estimate import announce_charge, note_reservation
 from lapwing.curator.request_locks import QuestionQueue
 from lapwing.curator.request_name import request_name
 from lapwing.curator.version_use import OpenedVersions, one_version
@@ -446,7 +446,7 @@ class Curator:
         if stored is None and not balance.closed:
             stored = self._found(certified.digest, who, request_id)
         if stored is not None:
-            noted(stored.charge_id)
+            note_reservation(stored.charge_id)
             return replayed(stored)
         if certified.facts.order != balance.budget.order:
             raise CatalogueError("budget-account", "the version is charged at another order than the ledger", hint="run prepare")
@@ -465,7 +465,7 @@ class Curator:
             snapshot=self.snapshot,
             settling=self._settling,
             sampler=self.declaration.dataset.noise,
-            hold=announced(certified, self.rows_known),
+            hold=announce_charge(certified, self.rows_known),
         )
 
     @one_version()

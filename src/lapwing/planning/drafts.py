@@ -21,7 +21,7 @@ from lapwing.kernel.stability import Shape, domain_of, shape_of
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.group_enumeration.listing import TooManyGroups
 from lapwing.planning.loss_weights import weight_of
-from lapwing.planning.measures import Counted, Measured, measured
+from lapwing.planning.measures import CountMeasure, Measured, measured
 from lapwing.planning.per_unit_values import narrowed
 from lapwing.planning.planned import GroupLimits, Part
 from lapwing.planning.vector_bounds import Asked
@@ -130,7 +130,7 @@ class Draft:
             keys_only=self.groups is None and not needed.measures and not needed.quantiles,
             fans_out=fans_out(query.source, facts),
             keeps_rows=keeps_rows(query.source),
-            values=max((r.most for r in needed.recipes if isinstance(r, Counted) and r.most is not None), default=None),
+            values=max((r.most for r in needed.recipes if isinstance(r, CountMeasure) and r.most is not None), default=None),
             distinct=needed.has_distinct,
             ratios=needed.has_moments or bool(needed.quantiles),
             real_keys=any(_is_computed_real(domain_of(key, self.shape.columns)) for _, key in query.keys),

@@ -19,7 +19,7 @@ from lapwing.statements import Aggregate, AggregateKind
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountMeasure:
     """The aggregate is one count vector."""
 
     vector: str
@@ -48,12 +48,12 @@ class AverageMeasure:
     upper: Fraction
 
 
-Recipe: TypeAlias = Counted | SumMeasure | AverageMeasure | Moments | QuantileMeasure
+Recipe: TypeAlias = CountMeasure | SumMeasure | AverageMeasure | Moments | QuantileMeasure
 
 
 def is_whole(recipe: Recipe) -> bool:
     """Whether the aggregate is a whole number."""
-    return isinstance(recipe, Counted) or (isinstance(recipe, SumMeasure) and recipe.whole)
+    return isinstance(recipe, CountMeasure) or (isinstance(recipe, SumMeasure) and recipe.whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +110,12 @@ def measured(aggregates: tuple[Aggregate, ...], shape: Shape) -> Measured:
     for aggregate in aggregates:
         match aggregate.kind:
             case AggregateKind.COUNT:
-                recipes.append(Counted(vector(RowCount(_counted(aggregate, shape)))))
+                recipes.append(CountMeasure(vector(RowCount(_counted(aggregate, shape)))))
             case AggregateKind.COUNT_UNITS:
-                recipes.append(Counted(vector(UnitCount(aggregate.where))))
+                recipes.append(CountMeasure(vector(UnitCount(aggregate.where))))
             case AggregateKind.COUNT_DISTINCT:
                 counted = _filtered(aggregate, shape)
-                recipes.append(Counted(vector(DistinctCount(counted)), number_of_values(domain_of(counted, shape.columns))))
+                recipes.append(CountMeasure(vector(DistinctCount(counted)), number_of_values(domain_of(counted, shape.columns))))
             case AggregateKind.SUM:
                 grid = grid_of(_filtered(aggregate, shape), shape)
                 recipes.append(SumMeasure(vector(grid), isinstance(domain_of(grid.value, shape.columns), IntegerDomain)))

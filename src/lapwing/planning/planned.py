@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from lapwing.contribution.bounding import Choice
+from lapwing.contribution.bounding import BoundingPlan
 from lapwing.contribution.histograms import ClippingBound
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.domains import Domain
@@ -47,7 +47,7 @@ class Part:
     groups: tuple[tuple[Value, ...], ...] | None
     """The groups, where they are known beforehand."""
     recipes: tuple[Recipe, ...]
-    choice: Choice
+    choice: BoundingPlan
     kept: float
     lost: float = 0.0
     """Share of the rows that the bound is predicted to leave out."""

@@ -19,7 +19,7 @@ from lapwing.contribution.histograms import ClippingBound
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import GridSum, RowCount
-from lapwing.planning.measures import Counted, Measured, Recipe, SumMeasure
+from lapwing.planning.measures import CountMeasure, Measured, Recipe, SumMeasure
 from lapwing.planning.vector_bounds import BoundedQuery, shares_by_need
 from lapwing.statements import PrivateQuery
 
@@ -58,7 +58,7 @@ class GroupsAndTotals:
 
 def scalable(recipe: Recipe, needed: Measured) -> bool:
     """Whether an aggregate of groups adds up to a total: counts of rows, and sums of values that are never negative."""
-    if not isinstance(recipe, Counted | SumMeasure):
+    if not isinstance(recipe, CountMeasure | SumMeasure):
         return False
     measure = needed.measures[recipe.vector]
     return isinstance(measure, RowCount) or (isinstance(measure, GridSum) and measure.lower >= 0)
@@ -95,7 +95,9 @@ def paired(needed: Measured, totals: Measured, number: int) -> GroupsAndTotals:
     recipes = [recipe for recipe in needed.recipes if scalable(recipe, needed)]
     both = zip(recipes, totals.recipes, strict=True)
     vectors = {
-        own.vector: total.vector for own, total in both if isinstance(own, Counted | SumMeasure) and isinstance(total, Counted | SumMeasure)
+        own.vector: total.vector
+        for own, total in both
+        if isinstance(own, CountMeasure | SumMeasure) and isinstance(total, CountMeasure | SumMeasure)
     }
     return GroupsAndTotals(number, vectors)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from lapwing.contribution.bounding import NEGLIGIBLE, BoundingKind, Choice
+from lapwing.contribution.bounding import NEGLIGIBLE, BoundingKind, BoundingPlan
 from lapwing.contribution.clipping_bound import best_cap, predicted, predicted_at_edges
 from lapwing.contribution.histograms import ROWS_WORTH_MEASURING, ClippingBound, are_measurable, norms_measure, norms_of
 from lapwing.contribution.model import ContributionModel
@@ -20,7 +20,7 @@ from lapwing.kernel.expressions import Expression
 from lapwing.kernel.ir import GridSum, Measure, Project, Relation, RowCount, Scan, UnitCount, UnitNorms
 from lapwing.kernel.row_ranges import row_range
 from lapwing.kernel.stability import Shape
-from lapwing.planning.measures import AverageMeasure, Counted, Measured, Recipe, SumMeasure
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Measured, Recipe, SumMeasure
 
 GROUPS_GUESSED = 10
 """Assumed number of groups that hold most of the released total, if they are discovered: the largest are released."""
@@ -49,10 +49,10 @@ class BoundedQuery:
     whole_rows: bool
     """All caps are limits on rows before any filter, which ranked bounding provides as well."""
 
-    def choice(self) -> Choice:
+    def choice(self) -> BoundingPlan:
         """The cap of the first vector, as the explanation of a plan shows it."""
         first = next(iter(self.cuts.values())).choice
-        return Choice(BoundingKind.RANKED if self.whole_rows else BoundingKind.CLIPPED, first.cap, first.bias, first.noise)
+        return BoundingPlan(BoundingKind.RANKED if self.whole_rows else BoundingKind.CLIPPED, first.cap, first.bias, first.noise)
 
     def needs(self) -> dict[str, float]:
         """The relative weight of noise for each vector: its cap over its total."""
@@ -91,7 +91,9 @@ def wanted_norms(asked: Asked, *, unit_noise: float) -> tuple[UnitNorms, ...]:
         return ()
     if asked.account is Account.PURE and asked.cells != 1:
         return ()
-    plain = not asked.needed.quantiles and all(isinstance(recipe, Counted | SumMeasure | AverageMeasure) for recipe in asked.needed.recipes)
+    plain = not asked.needed.quantiles and all(
+        isinstance(recipe, CountMeasure | SumMeasure | AverageMeasure) for recipe in asked.needed.recipes
+    )
     measures = asked.measured()
     if not plain or not are_measurable(asked.keys, list(measures.values()), asked.shape):
         return ()
@@ -176,7 +178,7 @@ def _of_average(cut: ClippingBound, unit_noise: float) -> ClippingBound:
 
 def _is_shown(name: str, recipes: Sequence[Recipe]) -> bool:
     """Whether a vector is an output by itself, so that no other vector may scale it."""
-    return any(isinstance(recipe, Counted | SumMeasure) and recipe.vector == name for recipe in recipes)
+    return any(isinstance(recipe, CountMeasure | SumMeasure) and recipe.vector == name for recipe in recipes)
 
 
 def vectors_of(recipe: Recipe) -> tuple[str, ...]:
@@ -184,7 +186,7 @@ def vectors_of(recipe: Recipe) -> tuple[str, ...]:
     match recipe:
         case AverageMeasure(total, count):
             return (total, count)
-        case Counted(vector=vector) | SumMeasure(vector=vector):
+        case CountMeasure(vector=vector) | SumMeasure(vector=vector):
             return (vector,)
         case _:
             return ()

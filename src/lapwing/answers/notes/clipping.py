@@ -9,7 +9,7 @@ from lapwing.contribution.bounding import BoundingKind
 from lapwing.contribution.clipping_bound import CapChoice, lost_beside
 from lapwing.contribution.histograms import ClippingBound
 from lapwing.kernel.release import NoisyTable, Released
-from lapwing.planning.measures import Counted
+from lapwing.planning.measures import CountMeasure
 from lapwing.planning.planned import Part, PlannedStatement
 from lapwing.planning.ratio_estimator import would_help
 
@@ -109,7 +109,7 @@ def is_cutting(part: Part, planned: PlannedStatement) -> bool:
 
 def _counts_values(part: Part) -> bool:
     """Whether nothing but distinct values is counted: rows that are not looked at are then no loss by themselves."""
-    return all(isinstance(recipe, Counted) and recipe.most is not None for recipe in part.recipes)
+    return all(isinstance(recipe, CountMeasure) and recipe.most is not None for recipe in part.recipes)
 
 
 def _share(share: float) -> str:
