@@ -20,7 +20,7 @@ from lapwing.asking.ask import ask, describe, explain
 from lapwing.asking.explanation import Explanation
 from lapwing.asking.options import Number
 from lapwing.catalog import Settings
-from lapwing.curator.cost_estimate import only_free, told_before_charges
+from lapwing.curator.cost_estimate import on_charge, only_free
 from lapwing.curator.curator import Curator, Entry, Progress, silent
 from lapwing.errors import LedgerError
 from lapwing.owner.quick_catalogue import quick_catalogue
@@ -120,7 +120,7 @@ class DataSet:
         scaled_groups: bool | None = None,
     ) -> Answer:
         """The answer to what was answered before; refused (``not-answered-before``) where it would cost something."""
-        with told_before_charges(only_free):
+        with on_charge(only_free):
             return self.ask(sql, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect, scaled_groups=scaled_groups)
 
     def explain(

@@ -15,7 +15,7 @@ import pytest
 import lapwing as lw
 from lapwing.asking.ask import plan_of
 from lapwing.audit.runs import RANKING_KEY
-from lapwing.curator.cost_estimate import public_work
+from lapwing.curator.cost_estimate import estimate_cost
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.errors import Refused
 from lapwing.interfaces.http.release_schedule import expected_seconds
@@ -157,7 +157,7 @@ def test_the_worst_accepted_statements_run_whoever_is_there(tmp_path: Path) -> N
     by_work = sorted(accepted, key=lambda plan: sum(unit_work(q.query, q.shape) for q in plan.queries))
     by_text = sorted(accepted, key=lambda plan: max(len(q.query.keys) * q.shape.rows_per_unit for q in plan.queries))
     for certified in {plan.digest: plan for plan in (*by_work[-RUN // 2 :], *by_text[-RUN // 2 :])}.values():
-        allowed = expected_seconds(public_work(certified, lambda _: 2_000 + ROWS))
+        allowed = expected_seconds(estimate_cost(certified, lambda _: 2_000 + ROWS))
         assert cpu_seconds(w0, certified) < allowed
         assert cpu_seconds(w1, certified) < allowed, "the server's public moment for this statement would tell that the unit is there"
     w0.close()

@@ -10,7 +10,7 @@ from lapwing.kernel import stability
 from lapwing.kernel.ir import JoinKind, PerUnit, Relation, SemiJoin, UnitAggregateKind
 from lapwing.kernel.window_columns import WindowColumn
 from lapwing.render import norms, relations
-from lapwing.sql import inside, set_operations, values_of_units
+from lapwing.sql import nested_groups, set_operations, unit_values
 from lapwing.sql.rows import names, per_unit
 from lapwing.sql.scalars.same_as import same_as
 from lapwing.sql.scalars.scope import UnitPending
@@ -20,7 +20,7 @@ _PER_UNIT_SQL = relations._per_unit
 _PER_UNIT_SHAPE = stability._per_unit
 _RENDER = relations.render_relation
 _LIMITED = planned_relations.limited
-_NAMED = inside._named
+_NAMED = nested_groups._named
 _SAME_AS = same_as
 _CHOSEN = per_unit._chosen
 
@@ -78,8 +78,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ((relations, "render_relation", _without_groups), (norms, "render_relation", _without_groups)),
         "limit",
     ),
-    Mutant("last key of the inner GROUP BY forgotten", ((inside, "_named", lambda keys: _NAMED(keys[:1])),), "limit"),
-    Mutant("keys of the inner GROUP BY forgotten", ((inside, "_named", lambda keys: ()),), "limit"),
+    Mutant("last key of the inner GROUP BY forgotten", ((nested_groups, "_named", lambda keys: _NAMED(keys[:1])),), "limit"),
+    Mutant("keys of the inner GROUP BY forgotten", ((nested_groups, "_named", lambda keys: ()),), "limit"),
     Mutant("one key of the inner GROUP BY taken for another", ((per_unit, "same_as", _keys_exchanged),), "limit"),
     Mutant("any column taken for one unit's own", ((names.BindCatalog, "is_owned", lambda self, column: column is not None),), "limit"),
     Mutant("EXCEPT read as INTERSECT", ((set_operations, "SemiJoin", lambda a, b, on, negated: SemiJoin(a, b, on, False)),), "limit"),
@@ -88,8 +88,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("every row chosen", ((per_unit, "Filter", lambda source, predicate: source),), "limit"),
     Mutant("rows counted as distinct values", ((per_unit, "_count_distinct", _rows_as_distinct),), "limit"),
     Mutant("distinct values counted with NULL", ((per_unit, "Case", lambda branches, otherwise: branches[0][1]),), "limit"),
-    Mutant("a count of nothing is NULL", ((values_of_units, "call", lambda function, *values: values[0]),), "limit"),
-    Mutant("values of a key taken for those of the unit", ((values_of_units, "UnitPending", _of_the_unit),), "limit"),
-    Mutant("rows without a value left out", ((values_of_units, "UnitPending", _only_with_value),), "limit"),
+    Mutant("a count of nothing is NULL", ((unit_values, "call", lambda function, *values: values[0]),), "limit"),
+    Mutant("values of a key taken for those of the unit", ((unit_values, "UnitPending", _of_the_unit),), "limit"),
+    Mutant("rows without a value left out", ((unit_values, "UnitPending", _only_with_value),), "limit"),
     Mutant("a limit on rows not carried into groups", ((planned_relations, "limited", _cap_not_carried),), "lowering"),
 )

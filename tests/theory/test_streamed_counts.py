@@ -10,7 +10,7 @@ import pytest
 
 from lapwing.errors import LapwingError
 from lapwing.mechanisms.above_threshold import AboveThreshold
-from lapwing.mechanisms.streamed_counts import StreamedCounts, Told
+from lapwing.mechanisms.streamed_counts import StreamedCounts, Transcript
 from lapwing.theory.finite import FiniteMechanism, from_kernel
 from lapwing.theory.verify import Claim, Rejected, Verified, tight_odds, verify
 
@@ -24,7 +24,7 @@ def counts(database: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sum(database[cell] for cell in question) for question in QUESTIONS)
 
 
-def weighed(told: Told) -> int:
+def weighed(told: Transcript) -> int:
     """The rule of multiplicative weights over three cells, doubled or halved, rounded to a whole number of rows."""
     weights = [Fraction(1)] * 3
 
@@ -62,7 +62,7 @@ def test_the_price_of_a_start_is_approached() -> None:
     """Far counts said to be near, then a near one said to be far, each moved by one to make that likelier; and the answer too."""
     above = replace(ABOVE, threshold=20)
     one = StreamedCounts(above, 1, Fraction(4), lambda told: 0, clamp=(0, 60))
-    long: FiniteMechanism[tuple[int, ...], Told] = from_kernel(one, itself, decay=DECAY)
+    long: FiniteMechanism[tuple[int, ...], Transcript] = from_kernel(one, itself, decay=DECAY)
     pair = ((35, 35, 35, 35, 10), (36, 36, 36, 36, 9))
     needed = tight_odds(long, [pair])
     claim = one.odds(decay=DECAY)
@@ -75,7 +75,7 @@ def test_the_price_of_a_start_is_approached() -> None:
 def test_a_charge_by_update_is_refuted() -> None:
     """Who pays for one start, and goes on, claims too little."""
     two = StreamedCounts(replace(ABOVE, threshold=12), 2, Fraction(4), lambda told: 0, clamp=(4, 20))
-    mechanism: FiniteMechanism[tuple[int, ...], Told] = from_kernel(two, itself, decay=DECAY)
+    mechanism: FiniteMechanism[tuple[int, ...], Transcript] = from_kernel(two, itself, decay=DECAY)
     pair = ((18, 18, 6, 18, 18, 6), (19, 19, 5, 19, 19, 5))
     assert isinstance(verify(mechanism, Claim(replace(two, starts=1).odds(decay=DECAY)), [pair]), Rejected)
     assert isinstance(verify(mechanism, Claim(two.odds(decay=DECAY)), [pair]), Verified)

@@ -1,1 +1,2 @@
-"""What sees noisy values and public facts only: tables put together from releases, their error bars, and the answer a face shows."""
+"""Code that reads noisy values and public facts only: tables assembled from releases, their error bars, and the answers that interfaces
+show."""

@@ -1,4 +1,4 @@
-"""An answer: the table, its error bars, what it cost and what is worth knowing about it."""
+"""An answer: the table, its error bars, its cost and its notes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CostView:
 
     @classmethod
     def of(cls, cost: Cost, budget: Budget, *, free: bool) -> CostView:
-        """The cost of a certified plan; nothing when it was answered before."""
+        """The cost of a certified plan; zero if it was answered before."""
         paid = Cost.zero() if free else cost
         rho = decimal_text(paid.loss, LOSS_UNITS) if budget.account is Account.APPROXIMATE else None
         return cls(epsilon_of_cost(budget, paid), rho, decimal_text(paid.delta, DELTA_UNITS), free)
@@ -53,11 +53,11 @@ class CostView:
 class Answer:
     """Noisy values with error bars. ``table`` is Arrow; ``intervals`` has one (lo, hi) per row for each column that can have one.
 
-    ``marks`` has one mark or None per row for each column that comes from noisy values: a marked cell is no ordinary value, and where
+    ``marks`` has one mark or None per row for each column that comes from noisy values: a marked cell is not an ordinary value, and where
     it is meaningless the table has NULL.
 
-    ``stored`` is the release that the table was computed from, byte for byte as the ledger keeps it; ``receipt`` is signed for these bytes,
-    and says what was paid for them; to the payer also who paid, when and how. Both are None where nothing was measured, and ``receipt``
+    ``stored`` is the release that the table was computed from, byte for byte as stored in the ledger; ``receipt`` is signed for these
+    bytes, and states their price; for the payer also who paid, when and how. Both are None where nothing was measured, and ``receipt``
     also where no signing key is declared.
     """
 
@@ -85,7 +85,7 @@ class Answer:
         self.stored = stored
 
     def __len__(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         return int(self.table.num_rows)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -122,7 +122,7 @@ class Answer:
     def check_receipt(self, keys: str | Path) -> None:
         """Refuse (``receipt-invalid``) unless one of the public keys in this directory signed for the stored answer.
 
-        Where nothing was measured there is nothing to sign.
+        Answers that measure nothing have no signature.
         """
         if self.stored is None:
             return
@@ -148,8 +148,8 @@ class Answer:
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """Headers and text cells, with a ± column after each column that has error bars; for terminals and notebooks.
 
-        A number with an error bar is shown to the third digit of the bar. Where the bar is lopsided, because values have a public end, both
-        sides are given: ``-0 +155``. Behind a marked cell stands the sign of its mark, which :meth:`footnotes` explain.
+        A number with an error bar is shown to the third digit of the bar. If the bar is asymmetric, because values have a public bound,
+        both sides are given: ``-0 +155``. A marked cell is followed by the sign of its mark, which :meth:`footnotes` explain.
         """
         headers: list[str] = []
         columns: list[list[str]] = []
@@ -176,7 +176,7 @@ class Answer:
         return "\n".join([*lines, "", self.summary(), *self._below()])
 
     def footnotes(self) -> list[str]:
-        """What the signs of marks mean that stand in the table, a line for each sign."""
+        """The meaning of the signs of marks in the table, a line for each sign."""
         return footnotes(self.marks)
 
     def _below(self) -> list[str]:
@@ -185,7 +185,7 @@ class Answer:
         return [*signed, *self.footnotes(), *(f"note: {note}" for note in self.notes)]
 
     def right_aligned(self) -> list[bool]:
-        """Which of the printed columns hold numbers."""
+        """Flags of the printed columns with numbers."""
         from pyarrow import types
 
         right: list[bool] = []
@@ -195,14 +195,15 @@ class Answer:
         return right
 
     def summary(self) -> str:
-        """One line on cost and what is left."""
+        """One line on the cost and the remaining budget."""
         if self.cost.free:
             return f"free; {1 - self.remaining.share_spent:.1%} of the budget is left"
         amount = "" if self.cost.rho is None else f" (rho {float(self.cost.rho):.3g})"
         return f"cost epsilon {self.cost.epsilon:.3g}{amount}; {1 - self.remaining.share_spent:.1%} of the budget is left"
 
     def in_words(self) -> list[str]:
-        """For those who see the values alone: error bars, price and what is left in one line, then which values are noise, then notes."""
+        """For readers of the values alone: error bars, price and remaining budget in one line, then the values that are noise, then
+        notes."""
         described = [bars_in_words(name, self.table.column(name).to_pylist(), bars) for name, bars in self.intervals.items()]
         bars = ", ".join(words for words in described if words)
         first = f"{bars} at {percent(self.confidence)}; {self.summary()}" if bars else self.summary()
@@ -217,7 +218,7 @@ class Answer:
         return table_html(headers, rows, right_aligned=self.right_aligned(), marked=marked, summary=self.summary(), below=self._below())
 
     def _marked_cells(self) -> list[list[bool]]:
-        """Which of the printed cells are marked as doubtful, or are error bars of such."""
+        """Flags of the printed cells that are marked as doubtful, or are error bars of such cells."""
         columns = []
         for name in self.table.column_names:
             marks = [mark is not None and mark is not CellMark.SCALED for mark in self.marks.get(name, [None] * self.table.num_rows)]
@@ -228,7 +229,7 @@ class Answer:
         """Bars with error bars, or over time a line with a band, one for each value of another key (needs matplotlib). ``value`` picks
         the column; the first with error bars by default.
 
-        What is marked is hollow, dashed or missing, and has no part in the scale.
+        Marked values are hollow, dashed or missing, and do not affect the scale.
         """
         title = f"error bars {percent(self.confidence)}; {self.summary()}"
         return plotted(self.table, self.intervals, self.marks, value=value, title=title, ax=ax)

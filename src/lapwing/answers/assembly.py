@@ -24,7 +24,7 @@ from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.kernel.stability import domain_of
-from lapwing.planning.measures import Counted, Recipe, SumMeasure, is_whole
+from lapwing.planning.measures import CountMeasure, Recipe, SumMeasure, is_whole
 from lapwing.planning.planned import Part, PlannedStatement
 from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.statements import (
@@ -41,7 +41,7 @@ from lapwing.statements import (
 )
 
 PAIRS_MAX = 1_000_000
-"""Most pairs of rows that a join of answers without an equality may look at."""
+"""Most pairs of rows that a join of answers without an equality may form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class AssembledAnswer:
     table: pa.Table
     intervals: dict[str, list[Interval | None]]
     marks: dict[str, list[CellMark | None]]
-    """One, or none, per row for every column that comes from noisy values."""
+    """One mark or None per row for every column that comes from noisy values."""
     aggregated: tuple[int, int] = (0, 0)
-    """Where answers are aggregated again: how many of their groups are noise only, and how many there are."""
+    """For answers that are aggregated again: how many of their groups are noise only, and how many there are."""
 
 
 def assemble(
@@ -61,7 +61,7 @@ def assemble(
 ) -> AssembledAnswer:
     """Estimates for every group, then HAVING, ORDER BY, LIMIT and expressions on the noisy tables alone.
 
-    Without ``withholding`` no cell is marked and none is left out: to see how long error bars are.
+    Without ``withholding`` no cell is marked or left out, as needed to measure error bars.
     """
     parts = [_part(part, planned, released, confidence, withholding=withholding) for part in planned.parts]
     kept = [_occupied(part, planned, released) if post.computes_over_rows else None for part in planned.parts]
@@ -91,12 +91,12 @@ class AnsweredPart(Protocol):
 
     @property
     def table(self) -> pa.Table:
-        """What post-processing sees."""
+        """The input of post-processing."""
         ...
 
 
 def has_computed(post: PostProcess) -> bool:
-    """Whether there are outputs whose error bars are simulated."""
+    """Whether some outputs have simulated error bars."""
     return any(isinstance(output.derivation, ComputedOutput) for output in post.outputs)
 
 
@@ -108,10 +108,10 @@ def put_together(
     ratio: Callable[[RatioOutput, int, int], Interval | None],
     redrawn: Sequence[Redrawable] | None,
 ) -> AssembledAnswer:
-    """The answer of a statement from those of its private queries, whoever measured them.
+    """The answer of a statement from those of its private queries, freshly measured or released.
 
-    ``ratio`` gives the interval of a ratio of an aggregate in one row and another in another; ``redrawn`` are the parts as they might have
-    been, None where that is not known: outputs that are computed have no intervals then.
+    ``ratio`` gives the interval of a ratio of an aggregate in one row and another in another; ``redrawn`` are the parts with redrawn noise,
+    None if unavailable: computed outputs have no intervals then.
     """
     processed = post_process([part.table for part in parts], post)
     table, rows = processed.table, processed.rows
@@ -134,7 +134,7 @@ def put_together(
 
 
 def _aggregated(parts: Sequence[AnsweredPart]) -> tuple[int, int]:
-    """How many groups of answers with several have a value that is noise only, and how many groups these answers have."""
+    """Among answers with several groups: the number of groups with a value that is noise only, and the number of groups."""
     noise = groups = 0
     for table in (part.table for part in parts if part.table.num_rows > 1):
         codes = [table.column(name).to_pylist() for name in table.column_names if name.startswith("m")]
@@ -144,14 +144,14 @@ def _aggregated(parts: Sequence[AnsweredPart]) -> tuple[int, int]:
 
 
 def _occupied(part: Part, planned: PlannedStatement, released: Released | None) -> list[int] | None:
-    """The places of the groups that have rows, where that can be told."""
+    """The indices of the groups that have rows, where the noise allows to tell."""
     if part.number is None or released is None:
         return None
     return occupied_groups(part, planned.certified.queries[part.number], released.tables[part.number], planned.facts)
 
 
 def _kept(part: NoisyPart, places: Sequence[int]) -> NoisyPart:
-    """The groups at these places, and no others."""
+    """Only the groups at these indices."""
     estimates = [[column[place] for place in places] for column in part.estimates]
     return NoisyPart([part.rows[place] for place in places], estimates, part.table.take(pa.array(places, pa.int64())))
 
@@ -165,18 +165,18 @@ def _cells(part: Part, released: Released, confidence: Fraction, places: Sequenc
 
 @dataclass(frozen=True, slots=True)
 class NoisyRow:
-    """Where a row of a part's table comes from."""
+    """The origin of a row of a part's table."""
 
     recipes: tuple[Recipe, ...]
     table: NoisyTable
     place: int
     terms: int
-    """How many released groups it adds up."""
+    """The number of released groups that it adds up."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyPart:
-    """One private query's release with its estimates, and the table post-processing sees."""
+    """One private query's release with its estimates, and the input table of post-processing."""
 
     rows: Sequence[NoisyRow]
     estimates: Sequence[Sequence[Estimate]]
@@ -184,7 +184,7 @@ class NoisyPart:
 
 
 def _without_ratio(output: Output) -> Output:
-    """Of groups that are scaled no ratio is one of two released cells: its bar is simulated as of anything computed."""
+    """A ratio of scaled groups is not a ratio of two released cells: its bar is simulated like that of any computed output."""
     return replace(output, derivation=ComputedOutput()) if isinstance(output.derivation, RatioOutput) else output
 
 
@@ -202,7 +202,7 @@ def _part(part: Part, planned: PlannedStatement, released: Released | None, conf
     for one in shown:
         table, terms, query = one.table, one.level.terms, planned.certified.queries[one.part.number or 0]
         for i, recipe in enumerate(one.part.recipes):
-            if isinstance(recipe, Counted | SumMeasure) and recipe.vector in one.part.scaled:
+            if isinstance(recipe, CountMeasure | SumMeasure) and recipe.vector in one.part.scaled:
                 found = scaled_estimates(recipe, one.part, released, planned, confidence=confidence)
             else:
                 found = estimates_of(recipe, one.part, table, query, confidence=confidence, terms=terms)
@@ -224,8 +224,8 @@ def _part(part: Part, planned: PlannedStatement, released: Released | None, conf
 
 
 def _of_no_rows(recipe: Recipe, facts: Facts) -> int | None:
-    """What an aggregate of no rows is: 0 for counts, else NULL. Versions from before number types were kept go on with sums of 0."""
-    return 0 if isinstance(recipe, Counted) or (isinstance(recipe, SumMeasure) and not facts.typed_numbers) else None
+    """The value of an aggregate of no rows: 0 for counts, else NULL. Versions without stored number types keep sums of 0."""
+    return 0 if isinstance(recipe, CountMeasure) or (isinstance(recipe, SumMeasure) and not facts.typed_numbers) else None
 
 
 def empty_or_declared(part: Part, planned: PlannedStatement, groups: Sequence[tuple[Value, ...]]) -> pa.Table:
@@ -237,7 +237,7 @@ def empty_or_declared(part: Part, planned: PlannedStatement, groups: Sequence[tu
 
 
 def check_post(planned: PlannedStatement, post: PostProcess) -> None:
-    """Refuse post-processing that cannot be computed, before anything is charged: it is tried on tables without rows.
+    """Refuse post-processing that cannot be computed, before anything is charged: it is run on tables without rows.
 
     Joins that pair any row with any row of answers need groups that are known, and not too many.
     """
@@ -256,7 +256,7 @@ def check_pairs(groups: Sequence[int | None], post: PostProcess) -> None:
 
 
 def empty_answer(planned: PlannedStatement, post: PostProcess) -> pa.Table:
-    """What post-processing makes of tables without rows: its columns and their types."""
+    """The result of post-processing on tables without rows: its columns and their types."""
     return post_process([empty_or_declared(part, planned, ()) for part in planned.parts], post).table
 
 
@@ -268,7 +268,7 @@ def noisy_table(
     values: Sequence[Sequence[float | int | None]],
     marks: Sequence[Marks],
 ) -> pa.Table:
-    """What post-processing sees of a private query: keys, levels, aggregates and their marks, by row."""
+    """The input of post-processing for a private query: keys, levels, aggregates and their marks, by row."""
     groups = [group for level in levels for group in level.groups]
     names, arrays = [], []
     for i, (_, key) in enumerate(query.keys):
@@ -292,7 +292,7 @@ def _derived(
     rows: Sequence[int | None],
     ratio: Callable[[RatioOutput, int, int], Interval | None],
 ) -> list[Interval | None]:
-    """The intervals of an output. A query other than the one whose rows these are stands for one value: its only row."""
+    """The intervals of an output. Any query other than that of the rows has a single row, its value."""
 
     def places(aggregate: Noisy) -> Sequence[int | None]:
         if aggregate.query == rows_of:
@@ -332,7 +332,7 @@ def _ratio_of_cells(output: RatioOutput, parts: Sequence[NoisyPart], above: int,
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A noisy integer, its column, and of how many released cells it is the sum."""
+    """A noisy integer, its column, and the number of released cells in the sum."""
 
     column: NoisyColumn
     value: int
@@ -341,12 +341,12 @@ class _Cell:
 
 
 def _plain_cell(part: NoisyPart, aggregate: Noisy, row: int) -> _Cell | None:
-    """The noisy integer behind an aggregate that is one."""
+    """The noisy integer of an aggregate that consists of one."""
     if not part.rows:
         return None
     at = part.rows[row]
     recipe = at.recipes[aggregate.index]
-    if not isinstance(recipe, Counted | SumMeasure):
+    if not isinstance(recipe, CountMeasure | SumMeasure):
         return None
     column = at.table.column(recipe.vector)
     return _Cell(column, column.values[at.place], at.terms, part.estimates[aggregate.index][row].missing)

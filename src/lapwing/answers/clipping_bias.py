@@ -1,7 +1,7 @@
-"""What a bound may have cut off each cell of an answer, from the norms that were bought for it. Post-processing of released values.
+"""Bounds on the clipping bias of each cell of an answer, from the norms bought for it. Post-processing of released values.
 
-Error bars reach to what was not cut: noise, rounding and this. How it is bounded: docs/explanation/planning.md; where no norms were
-bought, nothing can be bounded, and a note says what is predicted instead.
+Error bars cover the unclipped value: noise, rounding and this bias. Its bound: docs/explanation/planning.md. If no norms were
+bought, it cannot be bounded, and a note gives a prediction instead.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from lapwing.kernel.release import NoisyColumn
 from lapwing.planning.planned import Part
 
 UNLIKE_GROUPS = 0.25
-"""Groups may lose so much more than others, as a share."""
+"""How much more some groups may lose than others, as a share."""
 UNLIKE_AVERAGE = 0.25
-"""What units above a bound have on average is as far from the average of all as this share of it, at most."""
+"""The average of units above a bound differs from the average of all by at most this share of it."""
 LARGER_AVERAGE = 0.4
-"""Of what is missing of a sum, no more than this share is missing of the average."""
+"""The average lacks at most this share of the missing part of the sum."""
 LEFT_OUT_MOST = 0.9
-"""A bar reaches to no larger share of rows that joins leave out."""
+"""Largest share of rows left out by joins that a bar covers."""
 SHARE_OF_CELLS = 0.05
-"""A length spread over cells in any way is more than it is over the square root of this share of them in no larger share of them."""
+"""A vector's cells exceed its norm over the square root of this share of cells in at most this share of cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClippingBias:
-    """At most so much is missing from a cell, in the unit of its column; where it may be negative, either way."""
+    """The largest missing amount of a cell, in the unit of its column; in both directions if it may be negative."""
 
     most: float = 0.0
     signed: bool = False
 
     @property
     def below(self) -> float:
-        """How far the truth may lie below."""
+        """How far below the truth may lie."""
         return self.most if self.signed else 0.0
 
 
@@ -45,7 +45,7 @@ NOTHING = ClippingBias()
 
 
 def missing_of(part: Part, column: NoisyColumn, *, confidence: float, terms: int) -> list[ClippingBias]:
-    """What may be missing from each cell of a column, each the sum of ``terms`` released ones."""
+    """The possible missing amount of each cell of a column, each the sum of ``terms`` released ones."""
     cut = part.cuts.get(column.name)
     if cut is None or not column.values or (cut.choice.cap >= cut.fit.largest and not part.left_out):
         return [NOTHING] * len(column.values)
@@ -53,7 +53,7 @@ def missing_of(part: Part, column: NoisyColumn, *, confidence: float, terms: int
     parts, of = (column.step / cut.unit).as_integer_ratio()
     values = [value * parts / of for value in column.values]
     mosts = [0.0] * len(values) if cut.choice.cap >= cut.fit.largest else _most(cut, values, beyond=1 - confidence, terms=terms)
-    # What a limit before a join leaves out is predicted, not bounded; a bar that ignored it would be worse.
+    # The loss from a limit before a join is predicted, not bounded; a bar that ignored it would be worse.
     joined = min(part.left_out, LEFT_OUT_MOST) / (1 - min(part.left_out, LEFT_OUT_MOST))
     return [
         ClippingBias((most + joined * (abs(value) + most)) * per_integer, cut.signed) for most, value in zip(mosts, values, strict=True)
@@ -64,7 +64,7 @@ def _most(cut: ClippingBound, values: Sequence[float], *, beyond: float, terms: 
     """The same in the measure's own integers."""
     cells = len(values)
     if cut.signed:
-        # Values that cancel say nothing about how much there is to cut: any cell may lose up to all of it, most lose no more than a part.
+        # Values that cancel do not show the amount that can be clipped: any cell may lose all of it, most lose only a part.
         length = cut.fit.excess_upper(cut.choice.cap, beyond=beyond / 2) + max(cut.extreme(cut.fit.total()) - cut.choice.cap, 0.0)
         return [length * math.sqrt(terms) * min(1.0, 1 / math.sqrt(SHARE_OF_CELLS * cells))] * cells
     choice = replace(cut.choice, noise=cut.choice.noise * math.sqrt(terms))
@@ -75,7 +75,7 @@ def _most(cut: ClippingBound, values: Sequence[float], *, beyond: float, terms: 
 
 
 def _most_units(cut: ClippingBound, values: Sequence[float], *, beyond: float) -> list[float]:
-    """Of counts of units: a unit in d groups has length sqrt(d), so what each group loses follows from the lengths alone."""
+    """For counts of units: a unit in d groups has norm sqrt(d), so the loss of each group follows from the norms alone."""
     fit, norms = cut.fit, cut.fit.norms()
     weights = fit.beyond_caps([cut.choice.cap], 1) * norms
     (upper,) = fit.upper(weights, beyond=beyond / 2)
@@ -84,21 +84,21 @@ def _most_units(cut: ClippingBound, values: Sequence[float], *, beyond: float) -
 
 
 def reaching(interval: Interval, missing: ClippingBias) -> Interval:
-    """The interval of what is not cut: of a released value's own interval."""
+    """The interval of the unclipped value from the interval of a released value."""
     return Interval(interval.lo - missing.below, interval.hi + missing.most)
 
 
 def ratio_reaching(interval: Interval, *, top: ClippingBias, bottom: ClippingBias, count: float) -> Interval:
-    """The interval of a ratio of which parts of both sides may be missing; ``count`` is the released lower side, above 0."""
+    """The interval of a ratio if parts of both sides may be missing; ``count`` is the released denominator, above 0."""
     lo, hi = interval.lo - top.below / count, interval.hi + top.most / count
     less = count / (count + bottom.most)
     return Interval(min(lo, lo * less), max(hi, hi * less))
 
 
 def average_reaching(interval: Interval, *, rows: float, total: float, signed: bool, lo: float, hi: float) -> Interval:
-    """The interval of an average of values from ``lo`` to ``hi``, of which a sum and a count were scaled down together.
+    """The interval of an average of values from ``lo`` to ``hi``, whose sum and count were scaled down together.
 
-    What is missing, at most the share ``rows`` of the rows and ``total`` of the sum, has an average too, which may be another: by
+    The missing part, at most the share ``rows`` of the rows and ``total`` of the sum, may have a different average: by
     ``UNLIKE_AVERAGE`` of the way from ``lo`` to the average, either way. Units that were cut for their sums have larger values than others,
     by ``LARGER_AVERAGE`` of the missing sum at most; where values have either sign, larger or smaller ones.
     """

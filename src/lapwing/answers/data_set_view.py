@@ -1,4 +1,4 @@
-"""A data set in a notebook: its name, what is left of its budget, and its tables."""
+"""A data set in a notebook: its name, remaining budget and tables."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from lapwing.answers.display.notebook import cells_html
 
 
 def data_set_html(name: str, budget: BudgetView, tables: Answer) -> str:
-    """What a notebook shows; ``tables`` is what describing the data set gives."""
+    """The notebook view; ``tables`` is the description of the data set."""
     heading = f"<div style='margin:.3em 0'><b>{escape(name)}</b>, protects {escape(budget.protects)}</div>"
     return f"<div>{heading}{budget.gauge_html()}{cells_html(*tables.cells())}</div>"

@@ -1,7 +1,7 @@
-"""Declared groups without rows, where the noise lets one tell: SQL has no row for them, so nothing is computed over them.
+"""Declared groups without rows, if the noise is small enough to detect them: SQL has no row for them, so computations skip them.
 
-Whether a group is empty is read off its released count, and only where a group of one row would stand out of the noise of all groups
-together, and where public facts show that no bound cuts a row. Elsewhere every group stays: leaving out what looks like noise would bias
+A group is found empty by its released count, and only if a group of one row would exceed the noise of all groups
+together and public facts show that no bound cuts a row. Otherwise every group stays: leaving out what looks like noise would bias
 averages upwards. Everything here is post-processing of released values and public facts.
 """
 
@@ -20,11 +20,11 @@ from lapwing.spread import half_width
 from lapwing.statements import scans_of
 
 TOLD_WRONGLY = Fraction(1, 1000)
-"""Chance that any group of an answer is taken for empty or not against the truth."""
+"""Probability that any group of an answer is misclassified as empty or not."""
 
 
 def occupied_groups(part: Part, query: CertifiedQuery, table: NoisyTable, facts: Facts) -> list[int] | None:
-    """The places of the groups that have rows; None where that cannot be told of all."""
+    """The indices of the groups that have rows; None if this cannot be decided for all."""
     if not part.query.keys or part.query.levels is not None or part.scaled or part.groups is None or not table.groups:
         return None
     counted = next((item.vector.name for item in query.vectors if item.vector.measure in (RowCount(None), UnitCount(None))), None)
@@ -46,7 +46,7 @@ def _keeps_every_row(query: CertifiedQuery, facts: Facts) -> bool:
 
 
 def only(table: NoisyTable, places: Sequence[int]) -> NoisyTable:
-    """The release with these groups alone."""
+    """The release with only these groups."""
     columns = tuple(replace(column, values=tuple(column.values[place] for place in places)) for column in table.columns)
     quantiles = tuple(
         replace(item, values=tuple(tuple(target[place] for place in places) for target in item.values)) for item in table.quantiles

@@ -16,13 +16,13 @@ from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.expressions import not_null
 from lapwing.kernel.ir import GridSum, Ranked, RowCount
 from lapwing.kernel.release import NoisyColumn, NoisyTable
-from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure
 from lapwing.planning.planned import Part
 from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.variances import Moments
 
 ROUNDING_SHARE = 1_000
-"""The chance that a released count is below the rows it counts, as a part of the chance that an interval fails anyway."""
+"""The probability that a released count is below the rows it counts, as a part of the failure probability of an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Estimate:
     value: float | int | None
     interval: Interval | None
     missing: ClippingBias = NOTHING
-    """What a bound may have cut off, which the interval reaches to."""
+    """The possible clipping bias, which the interval covers."""
 
 
 def estimates_of(
@@ -40,7 +40,7 @@ def estimates_of(
 ) -> list[Estimate]:
     """One estimate per group of the table, each of whose cells is the sum of ``terms`` released ones."""
     match recipe:
-        case Counted(vector):
+        case CountMeasure(vector):
             return _plain(noisy.column(vector), part, noisy, query, confidence, terms, whole=True)
         case SumMeasure(vector, whole):
             return _plain(noisy.column(vector), part, noisy, query, confidence, terms, whole=whole)
@@ -84,7 +84,7 @@ def _rounded(above: int, below: int) -> int:
 def _rows_upper(
     column: NoisyColumn, part: Part, noisy: NoisyTable, query: CertifiedQuery, confidence: Fraction, terms: int
 ) -> Sequence[int]:
-    """At least the rows that each cell of a sum adds up: the upper end of a count of them in the same release, else what is declared.
+    """At least the rows that each cell of a sum adds up: the upper end of a count of them in the same release, else the declared number.
 
     Only where rows are limited as they are: other bounds scale or cut a unit's share of a count and of a sum each in its own way.
     """
@@ -97,7 +97,7 @@ def _rows_upper(
                 return [min(max(value + width, 0), noisy.rows_max) for value in count.values]
     if part.rows_upper is None:
         return [noisy.rows_max] * len(column.values)
-    # Groups with more in them have more rows: each is taken to have no more than its share of all, and an even one.
+    # Larger groups have more rows: each is assumed to have at most its share of all rows, and an equal share.
     most, total = min(noisy.rows_max, math.ceil(part.rows_upper)), max(sum(max(value, 0) for value in column.values), 1)
     return [min(most, most * max(value, 0) // total + most // len(column.values) + 1) for value in column.values]
 
@@ -113,7 +113,7 @@ def _averages(recipe: AverageMeasure, part: Part, noisy: NoisyTable, confidence:
     follows = recipe.total in part.together
     estimates = []
     for s, n, rows, rest in zip(total.values, count.values, missing_rows, missing_total, strict=True):
-        if round(n * count.step) < 1:  # the count would be shown as 0: there is nothing to average
+        if round(n * count.step) < 1:  # the count is shown as 0, so there is no average
             estimates.append(Estimate(None, None))
             continue
         value, interval = ratio_interval(

@@ -30,7 +30,7 @@ def chance_beyond(residual: float, sum_law: Law, count_law: Law, *, slope: float
     """Chance that the noise of sum - slope * count is larger than ``residual`` in size (continuous laws of the same scales).
 
     The noise is on whole numbers: half a step of each part is taken off the residual first, so intervals hold at small scales too. For one
-    Laplace and one Gaussian this is an upper bound (the two may share the residual as they like), so intervals only widen.
+    Laplace and one Gaussian this is an upper bound (for any split of the residual), so intervals only widen.
     """
     a, b = float(sum_law.scale), abs(slope) * float(count_law.scale)
     residual = max(residual - (1 + abs(slope)) / 2, 0.0)
@@ -62,8 +62,8 @@ def ratio_interval(
 ) -> tuple[float, Interval]:
     """Estimate and Fieller interval of total / count, both inside the public bounds [lo, hi].
 
-    The interval holds every ratio t in [lo, hi] for which total - t * count is no larger than its noise would explain. With a count lost in
-    its own noise that is all of [lo, hi]. With ``terms`` above 1, total and count are each a sum of that many noisy cells.
+    The interval holds every ratio t in [lo, hi] for which total - t * count is no larger than its noise would explain. If a count is no
+    larger than its noise, that is all of [lo, hi]. With ``terms`` above 1, total and count are each a sum of that many noisy cells.
     """
     estimate = min(max(total / count, lo), hi) if count > 0 else (lo + hi) / 2
 
@@ -79,7 +79,7 @@ def ratio_interval(
 def ratio_ends(top: Floats, bottom: Floats, *, variances: tuple[Floats, Floats], covariance: Floats, reach: float) -> tuple[Floats, Floats]:
     """Fieller's interval of top / bottom, element by element, for noise with these moments; ``reach`` is its half-width in deviations.
 
-    Not a number where no interval holds: the bottom may be 0 for all that is known.
+    NaN if no interval exists: the denominator may be 0.
     """
     square = bottom**2 - reach**2 * variances[1]
     middle = top * bottom - reach**2 * covariance
@@ -103,7 +103,7 @@ def _summed_width(sum_law: Law, count_law: Law, *, slope: float, terms: int, bey
 
 
 def _edge(explained: Callable[[float], bool], inside: float, end: float, step: float) -> float:
-    """Walk from a ratio that is explained towards an end in doubling steps, then bisect; the set is taken as an interval."""
+    """Search from an explained ratio towards an end in doubling steps, then bisect; the set is treated as an interval."""
     if explained(end) or not explained(inside):
         return end
     towards = math.copysign(step, end - inside)
@@ -118,13 +118,13 @@ def _edge(explained: Callable[[float], bool], inside: float, end: float, step: f
 
 
 def widened(value: int, half_width: int, *, step: Fraction, rounding: Fraction, rows_upper: int) -> Interval:
-    """Interval of a noisy integer in real units: noise half-width plus what rounding could have moved."""
+    """Interval of a noisy integer in real units: noise half-width plus the possible rounding error."""
     centre, width = value * step, half_width * step + rounding * max(rows_upper, 0)
     return Interval(float(centre - width), float(centre + width))
 
 
 def all_widened(values: Sequence[int], half_width: int, *, step: Fraction, rounding: Fraction, rows_upper: Sequence[int]) -> list[Interval]:
-    """:func:`widened` for a column, each cell with its own number of rows; in whole parts of one denominator, which is far quicker."""
+    """:func:`widened` for a column, each cell with its own number of rows; in integers over one denominator, which is far faster."""
     parts = math.lcm(step.denominator, rounding.denominator)
     one, per_row = int(step * parts), int(rounding * parts)
     intervals = []

@@ -17,9 +17,9 @@ from lapwing.prices import scale_root_at_least
 from lapwing.spread import half_width
 
 EXACT_TERMS_MAX = 512
-"""Most Laplace draws whose sum is followed by its own law; sums of more use Chernoff's bound."""
+"""Most Laplace draws whose sum is computed by its exact law; larger sums use Chernoff's bound."""
 _ROUNDED = 1 + 1e-9
-"""Floats of the Laplace sum are below this factor of the truth; widths and chances are multiplied by it."""
+"""Floats of the Laplace sum are below this factor of the truth; widths and probabilities are multiplied by it."""
 
 
 def half_width_of_sum(law: Law, *, terms: int, confidence: Fraction) -> int:
@@ -44,7 +44,7 @@ def half_width_of_sum(law: Law, *, terms: int, confidence: Fraction) -> int:
 
 
 def gaussian_of_sum(law: DiscreteGaussian, *, terms: int) -> DiscreteGaussian:
-    """The Gaussian that a sum of independent draws follows but for a factor of :func:`gaussian_sum_factor` on every probability."""
+    """The Gaussian that a sum of independent draws follows up to a factor of :func:`gaussian_sum_factor` on every probability."""
     return law if terms == 1 else DiscreteGaussian(min(scale_root_at_least(terms * law.scale**2), SCALE_MAX))
 
 

@@ -33,9 +33,9 @@ RUN = "_run"
 PUBLIC_SECONDS_MAX = 5.0
 """Time for a statement over public facts. Its tables are small, but joins of many are not."""
 PUBLIC_ROWS_MAX = 1_000_000
-"""Rows of its answer."""
+"""Maximum rows of its answer."""
 IDLE_MAX = 4
-"""Connections that are kept for the next statement: a process with hundreds of threads needs few at a time, and each takes megabytes."""
+"""Cached connections: a process with hundreds of threads needs few at a time, and each takes megabytes."""
 _idle: list[duckdb.DuckDBPyConnection] = []
 Parameters = ParamSpec("Parameters")
 Found = TypeVar("Found")
@@ -51,7 +51,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
 
 
 def _connected(act: Callable[Concatenate[duckdb.DuckDBPyConnection, Parameters], Found]) -> Callable[Parameters, Found]:
-    """The same with a connection that nobody else uses meanwhile."""
+    """The same with exclusive use of a connection."""
 
     @wraps(act)
     def borrowed(*arguments: Parameters.args, **named: Parameters.kwargs) -> Found:
@@ -64,7 +64,7 @@ def _connected(act: Callable[Concatenate[duckdb.DuckDBPyConnection, Parameters],
             found = act(connection, *arguments, **named)
             is_clean = True
             return found
-        finally:  # after a failure something may be left in it that is not for the next one
+        finally:  # after a failure the connection may hold tables of this statement
             if is_clean and len(_idle) < IDLE_MAX:
                 _idle.append(connection)
             else:
@@ -77,7 +77,7 @@ _of_the_parent: list[duckdb.DuckDBPyConnection] = []
 
 
 def _leave_to_the_parent() -> None:
-    """In a child of a fork: their threads are not here, so they are neither used nor closed; closing one would end the process."""
+    """After a fork the child lacks their threads, so they are neither used nor closed; closing one would end the process."""
     _of_the_parent.extend(_idle)
     _idle.clear()
 
@@ -116,7 +116,7 @@ def values_on(
     domains: Mapping[str, Domain],
     expressions: Sequence[Expression],
 ) -> list[pa.ChunkedArray]:
-    """What each expression is on every combination of the points of all columns, those of the last column in turn first.
+    """The value of each expression on every combination of points of all columns; the last column varies fastest.
 
     In the physical form of its domain: a real on a grid as its integer.
     """
@@ -185,14 +185,14 @@ class ProcessedTable:
 
 @_connected
 def post_process(connection: duckdb.DuckDBPyConnection, noisy: Sequence[pa.Table], post: PostProcess) -> ProcessedTable:
-    """All that is done with noisy tables."""
+    """The statement over the noisy tables."""
     names = [f"q{number}" for number in range(len(noisy))]
     for name, table in zip(names, noisy, strict=True):
         connection.register(name, table.append_column(ROW, pa.array(range(table.num_rows), pa.int64())))
     try:
         result = connection.sql(post.sql(numbered=True, marked=post.marked)).to_arrow_table()
     except duckdb.Error as error:
-        # Only noisy values are at stake here; still, the text of an engine is not ours to show.
+        # Only noisy values are at stake here; still, an engine's error text is not shown.
         raise Refused("post-processing", "the expressions over the noisy answer cannot be computed") from error
     finally:
         for name in names:
@@ -244,6 +244,6 @@ def query_public(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.
         raise Refused("post-processing", "the tables that describe the data set have no answer to this", hint=hint) from error
     finally:
         watch.cancel()
-        watch.join()  # so that it interrupts nothing that comes later
+        watch.join()  # so that it does not interrupt a later statement
         for name in tables:
             connection.unregister(name)

@@ -1,9 +1,9 @@
 """Groups scaled to a total by a model: their values, and error bars by simulation of the model with the noise. Post-processing only.
 
 The estimate of a group is its released value times the released total over the sum of all groups, G T / S. The model: units above the low
-cap of the groups spread over them like the others. Bars allow for the noise of all three, for how groups differ by chance in what those
-units have there, for units that are unlike the others by a share of what the model added, and for what the total's own cap may have cut
-off. If the model is further off than that, they do not hold; the answer says so. docs/how-to/scaled-groups.md.
+cap of the groups spread over them like the others. Bars allow for the noise of all three, for random differences between groups in what
+those units have there, for units that are unlike the others by a share of what the model added, and for what the total's own cap may have
+cut off. If the model is further off than that, they do not hold; the answer says so. docs/how-to/scaled-groups.md.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from lapwing.answers.simulation import Floats, noise_by_place, noise_points, nor
 from lapwing.contribution.clipping_bound import UNLIKE, chance_of_parts, shares_of
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
-from lapwing.planning.measures import Counted, SumMeasure
+from lapwing.planning.measures import CountMeasure, SumMeasure
 from lapwing.planning.planned import Part, PlannedStatement
 
 SIMULATED_AT = 129
-"""Error bars are simulated at so many sizes of groups at most, and straight in between."""
+"""Error bars are simulated at up to this many sizes of groups and interpolated linearly."""
 
 FINE = 10**6
 """Whole numbers spread this widely, divided by it, are as good as a standard normal variable."""
@@ -37,16 +37,16 @@ class ScaledColumn:
     column: NoisyColumn
     total: NoisyColumn
     deviations: Floats
-    """By group: the standard deviation of what the model may be off, by chance or because some units are unlike the others."""
+    """By group: the standard deviation of the model's error, at random or because some units differ from the others."""
     factor: float
-    """What every group is multiplied by; 0 where the sum of the groups is lost in noise, so that nothing can be scaled."""
+    """The factor of every group; 0 if the sum of the groups is not significant, so that scaling is impossible."""
 
     def values(self) -> Floats:
         """The scaled groups."""
         return _floats(self.column) * self.factor
 
     def redrawn(self, cells: Floats, place: str) -> Floats:
-        """Scaled cells of runs (rows) whose noise was drawn anew."""
+        """Scaled cells of runs (rows) with redrawn noise."""
         runs, groups = cells.shape
         total = (_floats(self.total) - noise_by_place(self.total.law, f"{place} total", count=runs) * float(self.total.step))[:, None]
         sums = cells.sum(axis=1, keepdims=True)
@@ -75,9 +75,9 @@ def scaled_column(part: Part, vector: str, released: Released) -> ScaledColumn:
 
 
 def scaled_estimates(
-    recipe: Counted | SumMeasure, part: Part, released: Released, planned: PlannedStatement, *, confidence: Fraction
+    recipe: CountMeasure | SumMeasure, part: Part, released: Released, planned: PlannedStatement, *, confidence: Fraction
 ) -> list[Estimate]:
-    """One estimate for each group; none where the sum of the groups is lost in noise."""
+    """One estimate for each group; none if the sum of the groups is not significant."""
     scaled = scaled_column(part, recipe.vector, released)
     values = scaled.values()
     if not scaled.factor:
@@ -85,7 +85,7 @@ def scaled_estimates(
     below, above = _reach(scaled, float(confidence))
     less, more = _reach_of_total(recipe, part, released, planned, confidence)
     shares = np.maximum(values, 0.0) / _floats(scaled.total)[0]
-    whole = isinstance(recipe, Counted) or recipe.whole
+    whole = isinstance(recipe, CountMeasure) or recipe.whole
     estimates = []
     for value, lo, hi in zip(values, values - below - shares * less, values + above + shares * more, strict=True):
         shown = round(value) if whole else float(value)
@@ -94,7 +94,7 @@ def scaled_estimates(
 
 
 def _reach(scaled: ScaledColumn, confidence: float) -> tuple[Floats, Floats]:
-    """How far the bars of noise and model reach below and above each scaled group."""
+    """The extent of the bars of noise and model below and above each scaled group."""
     groups = _floats(scaled.column)
     order = np.argsort(groups, kind="stable")
     at = order[np.unique(np.linspace(0, len(groups) - 1, SIMULATED_AT).round().astype(int))]
@@ -113,9 +113,9 @@ def _reach(scaled: ScaledColumn, confidence: float) -> tuple[Floats, Floats]:
 
 
 def _reach_of_total(
-    recipe: Counted | SumMeasure, part: Part, released: Released, planned: PlannedStatement, confidence: Fraction
+    recipe: CountMeasure | SumMeasure, part: Part, released: Released, planned: PlannedStatement, confidence: Fraction
 ) -> tuple[float, float]:
-    """How far the bar of the total reaches, below and above, beyond its noise: rounding, and what its own cap may have cut off."""
+    """The extent of the total's bar, below and above, beyond its noise: rounding and its own clipping bias."""
     scaling = part.scaled[recipe.vector]
     table: NoisyTable = released.tables[scaling.number]
     column, query = table.column(scaling.vector), planned.certified.queries[scaling.number]

@@ -1,4 +1,4 @@
-"""The rows of an answer as constants of another statement. They were released, so they are public."""
+"""The rows of an answer as constants of another statement. They are released, so they are public."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lapwing.statements import DecidedRows
 
 
 def released_rows(table: pa.Table) -> DecidedRows:
-    """Row by row: dates as days, timestamps as microseconds, reals as the decimals they are printed as."""
+    """Row by row: dates as days, timestamps as microseconds, reals as their printed decimals."""
     columns = [[_value(value) for value in _plain(column).to_pylist()] for column in table.columns]
     return tuple(zip(*columns, strict=True))
 

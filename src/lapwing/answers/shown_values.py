@@ -1,7 +1,7 @@
-"""The numbers that are shown: none that cannot be. The last step of an answer, after all that is computed, sorted and compared.
+"""The displayed numbers: impossible ones are moved. This is the last step of an answer, after all computing, sorting and comparing.
 
-Released numbers stay as they are wherever they are stored, added up, averaged, sorted, compared or computed with: moved ones would be
-biased. Only the table that is shown, and its error bars, are brought inside what is possible. docs/explanation/accuracy.md, "What cannot
+Released numbers are stored, added up, averaged, sorted, compared and computed with unchanged: moved ones would be
+biased. Only the displayed table and its error bars are moved into the possible range. docs/explanation/accuracy.md, "What cannot
 be", says why bars hold as often as before.
 """
 
@@ -27,16 +27,16 @@ _SAME = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class ShownAnswer:
-    """An answer as it is shown, and what is to be said about it."""
+    """An answer as it is displayed, and its notes."""
 
     assembled: AssembledAnswer
     notes: tuple[str, ...] = ()
 
 
 def shown(assembled: AssembledAnswer, statement: Statement, facts: Facts, *, units: int | None) -> ShownAnswer:
-    """The answer with values and error bars inside what is possible; ``units`` is the declared number, None where there is none.
+    """The answer with values and error bars in the possible range; ``units`` is the declared number or None.
 
-    Versions that were prepared before number types were kept show their numbers as they did.
+    Versions without stored number types display unchanged numbers.
     """
     if not facts.typed_numbers:
         return ShownAnswer(assembled)
@@ -63,7 +63,7 @@ def shown(assembled: AssembledAnswer, statement: Statement, facts: Facts, *, uni
 
 
 def _notes(moved: dict[str, int]) -> tuple[str, ...]:
-    """That values were moved, once for all columns."""
+    """The note that values were moved, once for all columns."""
     many = sum(moved.values())
     if not many:
         return ()
@@ -74,7 +74,7 @@ def _notes(moved: dict[str, int]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ValueBounds:
-    """What is possible of a column, made ready for many cells."""
+    """The possible range of a column, prepared for many cells."""
 
     lo: float
     hi: float
@@ -93,7 +93,7 @@ class ValueBounds:
         )
 
     def nearest(self, value: Any) -> Any:
-        """The nearest possible value; the value itself where it is possible, or no number."""
+        """The nearest possible value; the value itself if it is possible or not a number."""
         if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
             return value
         if self.least is not None and value < self.lo and value < self.lo - _SAME * abs(self.lo):
@@ -103,10 +103,10 @@ class ValueBounds:
         return value
 
     def moved(self, before: Any, after: Any, bar: Interval | None) -> Interval | None:
-        """The bar of a value that was moved: moved along with it, and then cut at what is possible.
+        """The bar of a value that was moved: moved along with it, then cut to the possible range.
 
-        It holds all of the bar that is possible, and the value that is shown. Cut alone, a bar would be the shorter the more its noise was
-        off, down to nothing; moved first, it is as long on the inside as that of a value at the end.
+        It contains the possible part of the bar and the displayed value. If it were only cut, a bar would be shorter the larger its noise
+        was, down to length 0; moved first, it is as long on the inside as that of a value at the end.
         """
         if bar is None or before is None or before == after:
             return self.cut(after, bar)
@@ -114,7 +114,7 @@ class ValueBounds:
         return self.cut(after, Interval(bar.lo + by, bar.hi + by))
 
     def cut(self, value: Any, bar: Interval | None) -> Interval | None:
-        """What is possible of a bar, and the value that it is shown with."""
+        """The possible part of a bar, extended to the displayed value."""
         if bar is None or value is None or (bar.lo >= self.lo and bar.hi <= self.hi):
             return bar
         shown_at = float(value)

@@ -1,9 +1,9 @@
-"""Error bars of what is computed from several noisy values: ratios across queries, sums of answers, rounded averages.
+"""Error bars of outputs computed from several noisy values: ratios across queries, sums of answers, rounded averages.
 
-The noise could have been different: all post-processing is done again on tables with the noise taken off and drawn anew, and the
+All post-processing is repeated on tables with redrawn noise, and the
 spread of an output over these runs is its error bar (docs/proofs/error-bars.md, "Functions of several cells"). Everything here is
-post-processing of released values and public laws. Nothing random is used, least of all the kernel's noise: what replaces the noise is
-spread like it, by a hash of its place, so that the same answer always has the same error bars.
+post-processing of released values and public laws. No randomness is used, in particular not the kernel's noise: the replacement is
+distributed like the noise, by a hash of its place, so that the same answer always has the same error bars.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from lapwing.answers.subtotals import levels_of
 from lapwing.answers.variances import moment_values
 from lapwing.errors import Refused
 from lapwing.kernel.release import NoisyTable
-from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure, is_whole
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure, is_whole
 from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.variances import Moments
 from lapwing.statements import ROW, CellMark, ComputedOutput, PostProcess, PrivateQuery
 
 RUNS = (999, 239)
-"""How often post-processing is done again: as often as the cells allow."""
+"""Number of repetitions of post-processing, limited by the number of cells."""
 CELLS_MAX = (1_000, 5_000)
 """Most noisy cells of an answer for this many runs. Larger answers have no computed error bars: each run computes all cells."""
 PAIRS_MAX = 5_000
@@ -42,45 +42,45 @@ PAIRS_MAX = 5_000
 _SELECTING = re.compile(
     r"\bcount\(DISTINCT|\b((arg_)?(max|min)|mode|quantile_\w+|stddev_\w+|var_\w+)\(|\b(OVER|LIMIT|DISTINCT ON)\b", re.IGNORECASE
 )
-"""The largest of noisy values is biased by choosing it; doing so again says nothing about the truth. So is a place among them; and
-noise adds to the spread of values, so that more noise only adds more."""
+"""The largest of noisy values is biased by choosing it; repetition does not measure that bias. The same holds for ranks; and
+noise inflates the spread of values, and more noise inflates it further."""
 
 
 class Redrawable(Protocol):
-    """The answer of a query, as post-processing sees it, which could have been another with other noise."""
+    """The answer of a query as input of post-processing, which can be redrawn with other noise."""
 
     @property
     def table(self) -> pa.Table:
-        """What post-processing sees."""
+        """The input of post-processing."""
         ...
 
     @property
     def recipes(self) -> Sequence[Recipe]:
-        """How its aggregates come about."""
+        """The recipes of its aggregates."""
         ...
 
     def size(self) -> int:
-        """How many noisy cells there are."""
+        """The number of noisy cells."""
         ...
 
     def values(self, place: str, runs: int) -> list[Floats]:
-        """By aggregate, run and row of the table, had the noise been another."""
+        """Values with redrawn noise by aggregate, run and row of the table."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyCells:
-    """A release, and how aggregates come from it."""
+    """A release and the recipes of its aggregates."""
 
     recipes: Sequence[Recipe]
     noisy: NoisyTable
     missing: Mapping[str, Sequence[ClippingBias]]
-    """By column: what may be missing from each cell."""
+    """By column: the possible missing amount of each cell."""
     scaled: Mapping[str, ScaledColumn] = field(default_factory=dict)
     """Columns that are scaled to a total by a model."""
 
     def drawn(self, place: str, runs: int) -> dict[str, Floats]:
-        """By column, run and group: what would have been released, had the noise been another, in the column's own unit."""
+        """Releases with redrawn noise by column, run and group, in the column's own unit."""
         cells, groups = {}, len(self.noisy.groups)
         for column in self.noisy.columns:
             noise = noise_by_place(column.law, f"{place} {column.name}", count=runs * groups).reshape(runs, groups)
@@ -94,25 +94,25 @@ class NoisyCells:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedRelease:
-    """The release of a query, and the table that post-processing sees."""
+    """The release of a query, and the input table of post-processing."""
 
     query: PrivateQuery
     cells: NoisyCells
     table: pa.Table
     apart: Mapping[tuple[int, ...], NoisyCells] = field(default_factory=dict)
-    """Releases of levels that are measured apart."""
+    """Releases of separately measured levels."""
 
     @property
     def recipes(self) -> Sequence[Recipe]:
-        """How its aggregates come about."""
+        """The recipes of its aggregates."""
         return self.cells.recipes
 
     def size(self) -> int:
-        """How many noisy cells there are."""
+        """The number of noisy cells."""
         return sum(len(each.noisy.groups) * max(len(each.noisy.columns), 1) for each in (self.cells, *self.apart.values()))
 
     def values(self, place: str, runs: int) -> list[Floats]:
-        """By aggregate, run and row of the table, had the noise been another."""
+        """Values with redrawn noise by aggregate, run and row of the table."""
         drawn = self.cells.drawn(place, runs)
         if self.query.levels is None:
             return [redrawn_values(recipe, drawn) for recipe in self.cells.recipes]
@@ -132,7 +132,7 @@ class SimulatedRelease:
 def computed_intervals(
     parts: Sequence[Redrawable], post: PostProcess, answer: pa.Table, rows: list[int] | None, *, confidence: Fraction
 ) -> dict[str, list[Interval | None]]:
-    """Intervals of the computed outputs, by name: only those that are numbers, and that noise moves. Empty where none can be given."""
+    """Intervals of the computed outputs, by name: only numbers that depend on noise. Empty if none can be given."""
     computed = [
         i
         for i, output in enumerate(post.outputs)
@@ -147,7 +147,7 @@ def computed_intervals(
     try:
         table = post_process_runs([_drawn(part, str(number), runs) for number, part in enumerate(parts)], again, runs=runs)
     except Refused:
-        return {}  # the answer stands; it only has no error bar
+        return {}  # the answer is valid without an error bar
     drawn_values = _by_row(table, answer, rows, computed, runs)
     if drawn_values is None:
         return {}
@@ -163,7 +163,7 @@ def computed_intervals(
 
 
 def _by_row(table: pa.Table, answer: pa.Table, rows: list[int] | None, computed: list[int], runs: int) -> npt.NDArray[np.float64] | None:
-    """Values of all runs by output, row of the answer and run, not a number where there is none; None if rows cannot be told apart."""
+    """Values of all runs by output, row of the answer and run, NaN where there is none; None if rows cannot be distinguished."""
     run = table.column(0).to_pylist()
     outputs = [table.column(i + 1) for i in range(answer.num_columns)]
     if rows is not None:
@@ -201,7 +201,7 @@ def _can_be_redrawn(parts: Sequence[Redrawable], post: PostProcess) -> bool:
 
 
 def _telling(answer: pa.Table, outputs: Sequence[pa.ChunkedArray], run: list[int]) -> list[int]:
-    """Columns that tell rows apart in every run: whatever is not a number, and whole numbers that other noise would not change, which are
+    """Columns that distinguish rows in every run: columns that are not numbers, and whole numbers that do not depend on noise, which are
     keys.
     """
     telling = []
@@ -221,7 +221,7 @@ def _tuples(columns: Sequence[pa.ChunkedArray], count: int) -> list[tuple[Any, .
 
 
 def _interval(value: float | None, drawn: Floats, outside: int) -> Interval | None:
-    """All but the ``outside`` outermost values on either side; what has no value in a run counts as outside on both."""
+    """All but the ``outside`` outermost values on either side; a run without a value counts as outside on both."""
     if value is None:
         return None
     undefined = np.isnan(drawn)
@@ -231,12 +231,12 @@ def _interval(value: float | None, drawn: Floats, outside: int) -> Interval | No
 
 
 def _drawn(part: Redrawable, place: str, runs: int) -> pa.Table:
-    """The tables that post-processing would see, had the noise been another; one below the other, with the number of the run."""
+    """The input tables of post-processing with redrawn noise, concatenated, with the number of the run."""
     rows = part.table.num_rows
     table = part.table.take(np.tile(np.arange(rows), runs))
     for i, (recipe, drawn) in enumerate(zip(part.recipes, part.values(place, runs), strict=True)):
         values = drawn.ravel()
-        # What is withheld is in no run, as it is in no answer.
+        # Withheld groups are left out of every run, as of the answer.
         withheld = np.asarray(table.column(f"m{i}")) >= CellMark.MEANINGLESS.code
         undefined = np.isnan(values) | withheld
         defined = np.where(undefined, 0.0, values)
@@ -248,16 +248,16 @@ def _drawn(part: Redrawable, place: str, runs: int) -> pa.Table:
 
 
 def _put_back(missing: Sequence[ClippingBias], runs: int) -> Floats:
-    """What may be missing, more of it from run to run: from nothing to all of it, or from less to more than nothing."""
+    """The missing amount, spread evenly over the runs: from 0 to all of it, or from its negative to its positive bound."""
     shares = (np.arange(runs) + 0.5) / runs
     below, most = np.array([item.below for item in missing]), np.array([item.most for item in missing])
     return np.asarray(np.outer(shares, most + below) - below)
 
 
 def redrawn_values(recipe: Recipe, cells: dict[str, Floats]) -> Floats:
-    """An aggregate's values from its noisy sums, as they would be shown."""
+    """An aggregate's values from its noisy sums, as they would be displayed."""
     match recipe:
-        case Counted(vector):
+        case CountMeasure(vector):
             return np.rint(cells[vector])
         case SumMeasure(vector, whole):
             return np.rint(cells[vector]) if whole else cells[vector]

@@ -1,7 +1,7 @@
-"""Noise as it might have been: fixed points that are spread like the noise of a release, for error bars of what is computed from it.
+"""Simulated noise: fixed points distributed like the noise of a release, for error bars of computed outputs.
 
 The points depend on nothing but their number: no randomness is drawn, none of the kernel's is used, and the same release always has the
-same error bars. All of it is post-processing of public laws. Proof of what the points are good for: docs/proofs/error-bars.md.
+same error bars. All of it is post-processing of public laws. Proof: docs/proofs/error-bars.md.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from lapwing.spread import pmf
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 POINTS = 2_048
-"""How many: quantiles at 95 % then rest on 51 points on either side."""
+"""Number of points: quantiles at 95 % then rest on 51 points on either side."""
 DISCRETE_MAX = 16
-"""Largest scale at which noise is seen to be whole numbers."""
+"""Largest scale at which noise is treated as integers."""
 _BASES = (2, 3, 5, 7, 11, 13)
 
 

@@ -1,6 +1,6 @@
 """Sub-totals and totals: rows of ROLLUP and the like, added up from released groups, or from a release of their own.
 
-What is added up is free and consistent with its groups; what is measured apart is nearer to the truth, and need not equal their sum.
+Added-up totals are free and consistent with their groups; separately measured ones are more accurate and need not equal the sum.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ class Level:
     """Groups of one level that add up equally many released groups, each as the numbers of those it adds up."""
 
     kept: tuple[int, ...]
-    """Numbers of the keys that tell the groups apart; the other keys are NULL."""
+    """Numbers of the keys that distinguish the groups; the other keys are NULL."""
     groups: tuple[tuple[Value, ...], ...]
     members: tuple[tuple[int, ...], ...]
 
     @property
     def terms(self) -> int:
-        """How many released groups each adds up."""
+        """The number of released groups that each adds up."""
         return len(self.members[0])
 
 
@@ -49,7 +49,7 @@ def levels_of(groups: Sequence[tuple[Value, ...]], levels: Sequence[tuple[int, .
 
 @dataclass(frozen=True, slots=True)
 class ShownLevel:
-    """Rows of an answer on one level, and the part of the plan whose release they are made of."""
+    """Rows of an answer on one level, and the part of the plan with their release."""
 
     level: Level
     part: Part
@@ -63,7 +63,7 @@ class ShownLevel:
 
 
 def shown_levels(part: Part, tables: Sequence[NoisyTable]) -> list[ShownLevel]:
-    """The rows of a part of an answer, level by level; ``tables`` are all that were released, by number of the query."""
+    """The rows of a part of an answer, level by level; ``tables`` are all released tables, by number of the query."""
     keys, shown = len(part.query.keys), list[ShownLevel]()
     for kept in part.query.levels or (tuple(range(keys)),):
         measured = part.apart.get(kept, part)

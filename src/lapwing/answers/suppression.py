@@ -1,7 +1,7 @@
-"""Which cells of a release are not to be read as values: noise alone, or computed from too little. From noisy values and public laws only.
+"""Marks of cells that are not values: noise alone, or computed from too little. From noisy values and public laws only.
 
-Marks are set at one fixed confidence, whatever that of the error bars: which cells are shown, and in which order, must not change with how
-long the bars are drawn. Rules and rates: docs/explanation/accuracy.md, "Marks".
+Marks have one fixed confidence, independent of that of the error bars: the displayed cells and their order must not depend on how
+long the bars are. Rules and rates: docs/explanation/accuracy.md, "Marks".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lapwing.kernel.ir import GridSum, Measure, RowCount, Scan, UnitCount
 from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, Target
 from lapwing.kernel.release import UNITS_COLUMN, NoisyColumn, NoisyTable
 from lapwing.planning.grids import count_of
-from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure
 from lapwing.planning.planned import Part
 from lapwing.planning.quantile_errors import noise_in_ranks
 from lapwing.planning.quantiles import QuantileMeasure
@@ -29,16 +29,16 @@ from lapwing.planning.variances import Moments
 from lapwing.statements import AggregateKind, CellMark
 
 MARK_CONFIDENCE = Fraction(95, 100)
-"""At which something is told from noise."""
+"""Confidence at which a value is significant."""
 _SAME_END = 1e-9
-"""Ends of intervals that are nearer than this share of what is possible are the same."""
+"""Ends of intervals whose distance is below this share of the possible range are equal."""
 
 Marks = list[CellMark | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One table of a part, each of whose cells adds up ``terms`` released ones."""
+    """One table of a part; each cell adds up ``terms`` released ones."""
 
     part: Part
     query: CertifiedQuery
@@ -48,7 +48,7 @@ class Judged:
     def marks(self, recipe: Recipe, estimates: Sequence[Estimate], *, confidence: Fraction) -> Marks:
         """One mark, or none, for each group. ``estimates`` are those of the recipe at ``confidence``."""
         match recipe:
-            case Counted(vector):
+            case CountMeasure(vector):
                 return self._plain(vector, self._noise_only(vector), estimates)
             case SumMeasure(vector):
                 return self._plain(vector, self._sums_of_noise(vector), estimates)
@@ -65,7 +65,7 @@ class Judged:
                 assert_never(recipe)
 
     def _plain(self, vector: str, noise_only: Sequence[bool], estimates: Sequence[Estimate]) -> Marks:
-        """Marks of counts and sums: noise, or scaled by a model, where what it is scaled by may be lost in noise."""
+        """Marks of counts and sums: noise, or scaled by a model whose factor may be mostly noise."""
         if vector not in self.part.scaled:
             return [CellMark.NOISE_ONLY if noise else None for noise in noise_only]
         lost = [estimate.value is None for estimate in estimates]
@@ -73,15 +73,15 @@ class Judged:
         return [CellMark.MEANINGLESS if gone else CellMark.NOISE_ONLY if noise else CellMark.SCALED for gone, noise in pairs]
 
     def _computed(self, recipe: AverageMeasure | Moments, anything: Sequence[bool]) -> Marks:
-        """Marks of what a count of rows stands behind: where that is noise, or noise could have made it ``anything``."""
-        # A count without noise is that of real rows, however few or none. Bars of so few are wide because they allow for half a step.
+        """Marks of values that depend on a count of rows: if that is noise, or the noise allows ``anything``."""
+        # A count without noise is exact, even if it is small or 0. Bars of such counts are wide because they allow for half a step.
         if self._width(self.table.column(recipe.count)) == 0:
             return [None] * len(anything)
         alike = zip(self._noise_only(recipe.count), self._empty(), anything, strict=True)
         return [CellMark.MEANINGLESS if any(reasons) else None for reasons in alike]
 
     def _averages_of_anything(self, recipe: AverageMeasure) -> list[bool]:
-        """Whether the noise explains both ends of the declared range, and so every average: then there is nothing to see."""
+        """Whether the noise explains both ends of the declared range, and so every average: then the value is not informative."""
         total, count = self.table.column(recipe.total), self.table.column(recipe.count)
         ends = [float(end * recipe.steps - recipe.offset) for end in (recipe.lower, recipe.upper)]
         if ends[0] == ends[1]:
@@ -110,12 +110,12 @@ class Judged:
         return [noise or empty for noise, empty in zip(alone, self._empty(), strict=True)]
 
     def _empty(self) -> list[bool]:
-        """Whether each group is noise only, where its rows, or their units, are counted too."""
+        """Whether each group is noise only, if its rows or units are counted too."""
         counted = self._vector_of(RowCount(None), UnitCount(None))
         return [False] * len(self.table.groups) if counted is None else self._noise_only(counted)
 
     def _vector_of(self, *measures: Measure) -> str | None:
-        """The vector that measures the first of these that is measured."""
+        """The vector of the first of these measures that is present."""
         names = {item.vector.measure: item.vector.name for item in self.query.vectors}
         return next((names[measure] for measure in measures if measure in names), None)
 
@@ -132,10 +132,10 @@ class Judged:
         return [CellMark.MEANINGLESS if _takes_all_ranks(noise, target, size) else None for size in sizes]
 
     def _sizes(self, recipe: QuantileMeasure) -> list[Fraction] | None:
-        """About how many rows each group has, 0 where that is noise only; None where nothing says so.
+        """The approximate number of rows of each group, 0 if that is noise only; None if unknown.
 
-        The best there is: a count of the very values, of all rows, or of units, each of which has a row. For a table as a whole, what is
-        predicted from declarations and bought statistics.
+        From the best source: a count of the values themselves, of all rows, or of units, each of which has a row. For a whole table, the
+        number predicted from declarations and bought statistics.
         """
         value = next(item.quantiles.value for item in self.query.quantiles if item.quantiles.name == recipe.quantiles)
         counted = self._vector_of(count_of(value, self.query.shape), RowCount(None), UnitCount(None))
@@ -152,7 +152,7 @@ class Judged:
 
 
 def _is_anything(recipe: Moments, estimate: Estimate) -> bool:
-    """Whether there is no value, or the error bar is all that was possible before anything was measured."""
+    """Whether there is no value, or the error bar covers the whole possible range."""
     if estimate.value is None or estimate.interval is None:
         return True
     low, high = possible(recipe)
@@ -163,7 +163,7 @@ def _is_anything(recipe: Moments, estimate: Estimate) -> bool:
 
 
 def _takes_all_ranks(noise: Fraction, target: Target, size: Fraction) -> bool:
-    """Whether the value chosen could be any of the group, or lie beyond: the noise in ranks reaches over all of it."""
+    """Whether the selected value could be any of the group, or lie beyond: the rank error covers the whole group."""
     match target:
         case AtShare(share):
             return size == 0 or noise >= max(share, 1 - share) * size

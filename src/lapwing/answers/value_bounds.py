@@ -1,6 +1,6 @@
-"""What an aggregate can be at all, by what is declared and by the statement's own structure. Nothing here sees a released number.
+"""The possible range of an aggregate, from declarations and the statement's own structure. No released number is used here.
 
-Every bound is one that the truth keeps: of the declared data, and of these after bounding, which only leaves out rows of units or makes
+Every bound holds for the true value: on the declared data, and after contribution bounding, which only removes rows of units or makes
 their share smaller. So an interval that holds the truth still holds it when it is cut at these bounds.
 """
 
@@ -24,12 +24,12 @@ from lapwing.planning.measures import number_of_values
 from lapwing.statements import Aggregate, AggregateKind, Derivation, LinearOutput, PrivateQuery, RatioOutput
 
 DISTINCT_LISTED_MAX = 1_000
-"""Values that distinct ones are counted of are listed, to see which of them meet the conditions, where there are no more."""
+"""Most values that are listed to find which of them meet the conditions of a COUNT(DISTINCT)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Ends of what is possible, included; None where there is none."""
+    """Ends of the possible range, included; None if unbounded."""
 
     lo: Fraction | None = None
     hi: Fraction | None = None
@@ -53,7 +53,7 @@ class PossibleAggregates:
         return cls(facts, units if facts.neighbours is Neighbours.BOUNDED else None)
 
     def output(self, derivation: Derivation, queries: tuple[PrivateQuery, ...]) -> Bounds:
-        """What an output can be: of one aggregate its own bounds, of a ratio only the sign, of anything else nothing is said."""
+        """The possible range of an output: for one aggregate its own bounds, for a ratio only the sign, otherwise unbounded."""
         match derivation:
             case LinearOutput(noisy, scale, shift):
                 query = queries[noisy.query]
@@ -69,7 +69,7 @@ class PossibleAggregates:
                 return Bounds()
 
     def aggregate(self, aggregate: Aggregate, query: PrivateQuery) -> Bounds:
-        """What a count or a sum can be in any group of a query, and in any total of groups; nothing is said of other aggregates."""
+        """The possible range of a count or a sum in any group of a query and in any total of groups; other aggregates are unbounded."""
         match aggregate.kind:
             case AggregateKind.COUNT:
                 return Bounds(Fraction(0), Fraction(self.rows(query.source)))
@@ -83,12 +83,12 @@ class PossibleAggregates:
                 return Bounds()
 
     def rows(self, relation: Relation) -> int:
-        """At least the rows of a relation."""
+        """An upper bound of the rows of a relation."""
         shape = shape_of(relation, self.facts)
         return min(shape.rows_max, self.units_in(relation) * shape.rows_per_unit)
 
     def units_in(self, relation: Relation) -> int:
-        """At least the units that have a row in a relation: no unit is without one, and joins and conditions add none."""
+        """An upper bound of the units with a row in a relation: every unit has a row, and joins and conditions add none."""
         match relation:
             case Scan(table):
                 return self._all(self.facts.table(table).rows_max)
@@ -104,11 +104,11 @@ class PossibleAggregates:
                 assert_never(relation)
 
     def _all(self, most: int) -> int:
-        """No more than all units there are."""
+        """At most the number of all units."""
         return most if self.units is None else min(most, self.units)
 
     def _sum(self, aggregate: Aggregate, source: Relation) -> Bounds:
-        """Of none to all rows, each with the least or the greatest value that is declared."""
+        """The range for zero to all rows, each with the least or the greatest declared value."""
         value, domain = self._value(aggregate, source)
         if value is None or domain is None or not is_numeric(domain):
             return Bounds()
@@ -117,7 +117,7 @@ class PossibleAggregates:
         return Bounds(rows * min(Fraction(lower), Fraction(0)), rows * max(Fraction(upper), Fraction(0)))
 
     def _values(self, aggregate: Aggregate, source: Relation) -> int:
-        """At least the distinct values other than NULL: those that are declared and meet the conditions, and no more than rows."""
+        """An upper bound of the distinct values other than NULL: declared ones that meet the conditions, and at most the rows."""
         rows = self.rows(source)
         value, domain = self._value(aggregate, source)
         if value is None or domain is None:
@@ -128,7 +128,7 @@ class PossibleAggregates:
         return most if found.groups is None else min(most, sum(one is not None for (one,) in found.groups))
 
     def _value(self, aggregate: Aggregate, source: Relation) -> tuple[Expression | None, Domain | None]:
-        """What is aggregated, NULL where the FILTER is not true, and what it can be."""
+        """The aggregated value, NULL where the FILTER is not true, and its domain."""
         if aggregate.value is None:
             return None, None
         shape = shape_of(source, self.facts)

@@ -2,7 +2,7 @@
 
 The interval is that of the aggregate over all moments the noise could have been added to: noisy value less noise, for a fixed set of
 points spread like the noise (docs/proofs/error-bars.md, "Functions of several cells"). Where a point makes no sense, such as a variance
-below zero in a divisor, it counts as any value at all; so an interval grows to everything that is possible as the noise takes over.
+below zero in a divisor, it counts as any value at all; so an interval grows to the possible range as the noise dominates.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from lapwing.planning.variances import Moment, Moments
 from lapwing.statements import AggregateKind
 
 _AT_ONCE = 64
-"""Groups whose points are worked on together: a few megabytes."""
+"""Groups processed together: a few megabytes of points."""
 _FLOATS = 1e-12
-"""What floats may have moved a value by, as a share of what is possible."""
+"""Bound of the floating-point error of a value, as a share of the possible range."""
 _SAMPLE = frozenset({AggregateKind.VAR_SAMP, AggregateKind.STDDEV_SAMP, AggregateKind.COVAR_SAMP})
 _DEVIATION = frozenset({AggregateKind.STDDEV_SAMP, AggregateKind.STDDEV_POP})
 
 
 @dataclass(frozen=True, slots=True)
 class _Means:
-    """A count, and means over the rows: of y, of its square, and so on. Arrays of one shape; what is not measured is None."""
+    """A count, and means over the rows: of y, of its square, and so on. Arrays of one shape; unmeasured ones are None."""
 
     count: Floats
     y: Floats
@@ -39,7 +39,7 @@ class _Means:
 
 
 def moment_estimates(recipe: Moments, noisy: NoisyTable, *, confidence: float, terms: int) -> list[tuple[float | None, Interval | None]]:
-    """Value and interval of every group; neither where there are too few rows or no spread to divide by."""
+    """Value and interval of every group; neither if there are too few rows or the divisor's spread is 0."""
     measured = {name: noisy.column(name) for name in recipe.vectors}
     values = {name: np.array([float(value) for value in column.values]) for name, column in measured.items()}
     noise = {name: noise_points(column.law, dimension=number, terms=terms) for number, (name, column) in enumerate(measured.items())}
@@ -81,7 +81,7 @@ def moment_values(recipe: Moments, cells: dict[str, Floats]) -> Floats:
 
 
 def _shown(recipe: Moments, means: _Means) -> Floats:
-    """What is shown: there must be a row, and for a sample two, after rounding."""
+    """The displayed value: at least one row is required after rounding, and two for a sample."""
     return _aggregate(recipe, means, at_least=1.5 if recipe.kind in _SAMPLE else 0.5)
 
 
@@ -142,7 +142,7 @@ def _aggregate(recipe: Moments, means: _Means, *, at_least: float | None = None)
 
 
 def _spread(recipe: Moments, means: _Means) -> Floats:
-    """Variance, covariance, or the quotient asked for, as over a whole population."""
+    """Variance, covariance, or the requested quotient, as over a whole population."""
     y_squares = None if means.yy is None else means.yy - means.y**2
     if means.x is None or means.xy is None:
         assert y_squares is not None
@@ -176,7 +176,7 @@ def _quantiles(drawn: Floats, confidence: float) -> tuple[Floats, Floats]:
 
 
 def _rounding(recipe: Moments, exact: _Means, shown: Floats, roundings: dict[str, float]) -> Floats:
-    """How far the rounding of rows could have moved the aggregate: each mean by at most its own rounding, one after the other."""
+    """Bound of the effect of rounding of rows on the aggregate: each mean by at most its own rounding, one after the other."""
     total = np.zeros_like(shown)
     for field, most in roundings.items():
         moved = [_aggregate(recipe, replace(exact, **{field: getattr(exact, field) + way * most})) for way in (1, -1)]

@@ -1,1 +1,1 @@
-"""Requests: a statement and its options become a quote, a purchase and an answer, in the same way for every interface."""
+"""Requests: a statement and its options become a quote, a purchase and an answer, the same for every interface."""

@@ -1,9 +1,9 @@
-"""Asking for an accuracy: pilots, the solved price and the answer, one after another.
+"""Accuracy targets: buys pilots, solves for the price and buys the answer.
 
 Each step is decided by :func:`lapwing.asking.accuracy_steps.next_step` from public facts and releases. Where bounds are chosen from norms,
-those are bought first, as for a question at the default price; while the solved price is so much higher that it deserves better ones, they
-are bought, and it is solved again. Bars whose length depends on what is released may still come out longer: then it is solved again from
-that, three times at most. Nothing is refused once a pilot was charged: what it released is then the answer, with a note.
+those are bought first, as for a question at the default price; while the solved price is high enough to justify better ones, these
+are bought and the price is solved again. Bars whose length depends on released values may still be too long: then the price is solved again
+from them, three times at most. Nothing is refused once a pilot was charged: its release is then the answer, with a note.
 """
 
 from __future__ import annotations
@@ -34,35 +34,35 @@ from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 from lapwing.sql.text.privacy_words import Question, read_words
 
 BEFORE_MAX = 1_000
-"""Newest answers of the ledger that are looked through for the same statement."""
+"""Newest answers of the ledger that are searched for the same statement."""
 NORMS_MAX = 4
-"""Norms are bought at most so often for one question."""
+"""Maximum number of purchases of norms for one question."""
 NORMS_STEP = 10
-"""Each time for a loss of at most so many times the one before: with better norms, less may be enough."""
+"""Each purchase has at most this many times the loss of the one before: with better norms, less may be enough."""
 CLEAR = 40.0
-"""Norms of fewer units than so many times the noise of one bin show hardly more than where most units are, and are bought again."""
+"""Norms of fewer units than this many times the noise of one bin show little more than where most units are, and are bought again."""
 MISSED_MAX = 3
-"""So often an answer with bounds from norms is bought again where its bars came out longer than asked for."""
+"""How often an answer with bounds from norms is bought again because its bars were too long."""
 MISSED_STEP = Fraction(2)
-"""Each time for at least so many times the loss: what was released may make the least price no higher, and that one was tried."""
+"""Each time for at least this many times the loss: the release may not raise the solved price, and that one was tried."""
 PILOT_MARK = "-- pilot"
-"""What a pilot's line in the history starts with: an SQL comment, so that it is still the same statement."""
+"""The prefix of a pilot's line in the history: an SQL comment, so the statement stays the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What is answered, what was charged for it all together, and what should be said about it."""
+    """The release to answer with, the total charge for it, and its notes."""
 
     planned: PlannedStatement
     answered: ChargedRelease
-    """The release that is shown, and the charge that paid for it."""
+    """The release in the answer, and the charge that paid for it."""
     cost: Cost
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AccuracySolver:
-    """A statement asked for an accuracy. ``sql`` is its text as written, ``question`` that without Lapwing's words."""
+    """A statement with an accuracy target. ``sql`` is its text as written, ``question`` the text without Lapwing's clauses."""
 
     curator: Curator
     analyst: str
@@ -73,15 +73,15 @@ class AccuracySolver:
     target: Target
     pilots: tuple[Fraction, ...]
     price_usual: Fraction
-    """The loss of a question that names no price."""
+    """The default loss of a question."""
 
     def reach(self, *, request_id: str | None) -> Hit:
-        """Buy what the target needs, or refuse before anything is charged. A request that is sent again goes on where it ended."""
+        """Buy what the target needs, or refuse before anything is charged. A repeated request resumes where it ended."""
         price = self._first_price()
         norms = self._norms(price)
         self._require_first_steps_affordable(norms)
         fits, charged = self._buy_norms(norms, request_id=request_id)
-        is_first = price == self.price_usual  # else what was bought then is looked at before more is bought
+        is_first = price == self.price_usual  # otherwise the earlier purchases are examined before more is bought
         while is_first and (better := self._price_of_clear_norms(price, fits)) is not None:
             fits, paid = self._buy_norms(self._norms(better), request_id=request_id)
             price, charged = better, charged + paid
@@ -134,7 +134,7 @@ class AccuracySolver:
         raise AssertionError("there are more pilots than losses of pilots")
 
     def _first_price(self) -> Fraction:
-        """The price whose norms are begun with: the usual one, or the highest for which finer ones were bought already."""
+        """The price of the first norms: the usual one, or the highest for which finer norms have been bought."""
         most = self.price_usual * NORMS_STEP ** (NORMS_MAX - 1)
         prices = (price for price in self._norm_prices() if self.price_usual < price <= most and not self._norms(price).missing())
         return max(prices, default=self.price_usual)
@@ -144,24 +144,24 @@ class AccuracySolver:
         return norm_prices(self.curator, self.bound.plan_at(self.price_usual).wanted, analyst=self.analyst)
 
     def _norms(self, price: Fraction) -> PricedNorms:
-        """The norms that a question at this price is bounded by, as far as they were bought. Free."""
+        """The norms that bound a question at this price, if they were bought. Free."""
         planned = self.bound.plan_at(price)
         is_pure = planned.measured is not None and planned.measured.cost.pure is not None
         return priced_norms(self.curator, planned.wanted, price=price, analyst=self.analyst, pure=is_pure)
 
     def _whole_price(self, planned: PlannedStatement) -> Fraction:
-        """The price of which this plan is what norms leave; at least the usual one."""
+        """The price whose remainder after norms is this plan's cost; at least the usual one."""
         share = self.curator.prepared.declared_budget.norms_share
         return max(Fraction(self._price(planned.certified.cost), LOSS_UNITS) / (1 - share), self.price_usual)
 
     def _price_of_clear_norms(self, price: Fraction, fits: Mapping[UnitNorms, ContributionModel]) -> Fraction | None:
-        """The next price to buy norms for where those bought for ``price`` are lost in their noise; None where they are not."""
+        """The next price to buy norms for if those bought for ``price`` are mostly noise; otherwise None."""
         if all(fit.units() > CLEAR * math.sqrt(float(fit.variance.max())) for fit in fits.values()):
             return None
         return self._if_missing(price * NORMS_STEP, price)
 
     def _price_of_better_norms(self, planned: PlannedStatement, price: Fraction) -> Fraction | None:
-        """The next price to buy norms for; None where those for ``price`` are good enough for this plan, or cannot be any better."""
+        """The next price to buy norms for; None if those for ``price`` are good enough for this plan or cannot be improved."""
         return self._if_missing(min(price * NORMS_STEP, self._whole_price(planned)), price)
 
     def _if_missing(self, better: Fraction, price: Fraction) -> Fraction | None:
@@ -175,7 +175,7 @@ class AccuracySolver:
         return buy_norms(self.curator, norms, sql=self.sql, analyst=self.analyst, request_id=request_id)
 
     def _require_first_steps_affordable(self, norms: PricedNorms) -> None:
-        """Refuse norms whose pilot cannot be paid: alone they would be no answer."""
+        """Refuse norms whose pilot cannot be paid: norms alone are not an answer."""
         cost = norms.cost()
         if cost.loss:
             self._require_admitted(cost + self.bound.plan_at(self.pilots[0]).certified.cost)
@@ -198,10 +198,10 @@ class AccuracySolver:
     def _bought_before(
         self, fits: Mapping[UnitNorms, ContributionModel], request_id: str | None = None
     ) -> tuple[tuple[ChargedRelease, ...], tuple[PriorRelease, ...]]:
-        """What was released for the same statement on this version: the same words apart from Lapwing's own, comments and white space.
+        """The releases for the same statement on this version: the same text apart from Lapwing's clauses, comments and white space.
 
-        Stored answers, and what they released, in the same order. Where bounds are chosen from norms, only those whose plan is known: what
-        was cut off is not in a release.
+        Stored answers and their releases, in the same order. Where bounds are chosen from norms, only those whose plan is known: the
+        clipping bias is not in a release.
         """
         tokens, questions = self._tokens(self.question), dict[str, Question | None]()
 
@@ -223,15 +223,15 @@ class AccuracySolver:
         return tuple(answers), tuple(before)
 
     def _is_part_of(self, request_id: str, answered: ChargedRelease) -> bool:
-        """Whether it was this request that paid for it."""
+        """Whether this request paid for it."""
         paid = self.curator.ledger.statement(answered.stored.charge_id)
         return paid.analyst == self.analyst and (paid.request_id == request_id or paid.request_id.startswith(f"{request_id}/"))
 
     def _plan_bought(self, item: Bought, answered: ChargedRelease, prices: Sequence[Fraction]) -> PlannedStatement | None:
-        """The plan of something bought before, if norms that were there then, bought at these prices, lead to the very same.
+        """The plan of an earlier purchase, if norms that were available then, bought at these prices, lead to the same plan.
 
-        Coarser and finer norms may lead to the same bounds and tell differently of what those cut off: its own were the finest that there
-        were, and with any others its bars would not be what they were when it was bought.
+        Coarser and finer norms may lead to the same bounds and to different estimates of the clipping bias: its own were the finest that
+        existed, and any others would change its error bars.
         """
         loss = Fraction(self._price(item.cost), LOSS_UNITS)
         share = self.curator.prepared.declared_budget.norms_share
@@ -251,7 +251,7 @@ class AccuracySolver:
         return statement_tokens(question.statement, question.tokens, dialect=self.dialect)
 
     def _question_of(self, summary: str) -> Question | None:
-        """The history also holds lines that are not statements."""
+        """The question in a line of the history, or None: the history also holds lines that are not statements."""
         try:
             words = read_words(summary, settings=self.curator.settings, dialect=self.dialect)
         except Refused:
@@ -276,7 +276,7 @@ class AccuracySolver:
         return self.curator.answer(plan, summary=summary, analyst=self.analyst, request_id=name)
 
     def _bought(self, planned: PlannedStatement, answered: ChargedRelease, charged: Cost) -> tuple[Hit, bool]:
-        """What was bought, and whether all its bars are as short as asked for."""
+        """The purchase, and whether all its bars are as short as requested."""
         price, released = planned.certified.cost, answered.released
         total = charged if answered.free else charged + price
         note = f"asked for {self.words()}: the least price that reaches it is {self._amount(price)}"
@@ -289,7 +289,7 @@ class AccuracySolver:
     def _answered_before(
         self, answers: Sequence[ChargedRelease], before: Sequence[PriorRelease], charged: Cost, fits: Mapping[UnitNorms, ContributionModel]
     ) -> Hit:
-        """What this request bought last, though its bars are longer than asked for: it was tried as often as it may be."""
+        """The last purchase of this request, with bars longer than requested: the maximum number of attempts was made."""
         last = next(item for item in before if item.own and item.for_target)
         return self._bought(self._plan_of(last, fits), _answer_of(last, before, answers), charged)[0]
 
@@ -301,7 +301,7 @@ class AccuracySolver:
         why: str,
         fits: Mapping[UnitNorms, ContributionModel],
     ) -> Hit:
-        """The best release there is, because something was charged already."""
+        """The best available release, because something has been charged already."""
         best = max(before, key=lambda item: item.loss)
         planned = self._plan_of(best, fits)
         what = "what the pilot released" if best.pilot else "the best that was released"
@@ -331,7 +331,7 @@ class AccuracySolver:
         return Refused("error-unreachable", message, hint=hint, span=self.target.asked.span)
 
     def words(self) -> str:
-        """The target in words."""
+        """The target as text."""
         asked = self.target.asked
         size = f"±{float(asked.half_width):g}" if isinstance(asked, ErrorAsked) else f"±{float(asked.share * 100):g}% of the value"
         return f"{size} at {percent(float(self.target.confidence))}"
@@ -342,11 +342,11 @@ class AccuracySolver:
         return epsilon if budget.account is Account.PURE else f"{epsilon} (rho {cost.loss / LOSS_UNITS:.3g})"
 
     def _price(self, cost: Cost) -> int:
-        """The loss to plan for again what was bought at this cost."""
+        """The loss from which the purchase with this cost is planned again."""
         return loss_of_price(self.bound.budget, cost)
 
     def explanation(self) -> Explanation:
-        """What asking would do next, and its price. Free."""
+        """The next step of the request and its price. Free."""
         price = self._first_price()
         norms = self._norms(price)
         fits = {} if norms.missing() else fits_of(self.curator, norms.found)
@@ -391,5 +391,5 @@ class AccuracySolver:
 
 
 def _answer_of(chosen: PriorRelease, before: Sequence[PriorRelease], answers: Sequence[ChargedRelease]) -> ChargedRelease:
-    """The stored answer that a release comes from; the two lists go together."""
+    """The stored answer that a release comes from; the two lists are parallel."""
     return next(answered for one, answered in zip(before, answers, strict=True) if one is chosen)

@@ -1,4 +1,4 @@
-"""What is done next for an accuracy: serve what is there, buy a pilot, or buy the answer at the least price."""
+"""The next step towards an accuracy target: serve an existing release, buy a pilot, or buy the answer at the least price."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lapwing.statements import PostProcess
 
 @dataclass(frozen=True, slots=True)
 class PriorRelease:
-    """A release of the same statement on the same version, and the loss that was paid for it, in ledger units."""
+    """A release of the same statement on the same version, and the loss charged for it, in ledger units."""
 
     released: Released
     loss: int
@@ -24,21 +24,21 @@ class PriorRelease:
     for_target: bool = False
     """It was bought for this target or a harder one."""
     planned: PlannedStatement | None = None
-    """Its own plan, where that matters: where it says what bounds may have cut off."""
+    """Its own plan, if it is needed to bound the clipping bias."""
     own: bool = False
-    """It was bought by the request that is being answered, when that was sent before."""
+    """It was bought by an earlier sending of the present request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Serve:
-    """A release that is there already is accurate enough: free."""
+    """An existing release is accurate enough: free."""
 
     before: PriorRelease
 
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """Nothing says yet how large the values are: buy this first. Its price is public, whatever the values are."""
+    """The size of the values is still unknown: buy this pilot first. Its price is public and does not depend on the values."""
 
     planned: PlannedStatement
     number: int
@@ -46,14 +46,14 @@ class Pilot:
 
 @dataclass(frozen=True, slots=True)
 class Buy:
-    """The plan of least price that reaches the target."""
+    """Buy the plan of least price that reaches the target."""
 
     planned: PlannedStatement
 
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """No price is known that reaches the target. ``best`` is the best release there is."""
+    """No known price reaches the target. ``best`` is the best available release."""
 
     best: PriorRelease | None
 
@@ -62,7 +62,7 @@ Step = Serve | Pilot | Buy | Unreachable
 
 
 def next_step(plan_at: PlanAt, post: PostProcess, target: Target, before: Sequence[PriorRelease], pilots: Sequence[Fraction]) -> Step:
-    """What to do for a target, from public facts and what was released before; ``pilots`` are the losses of the pilots, in their order.
+    """The next step for a target, from public facts and earlier releases; ``pilots`` are the losses of the pilots, in their order.
 
     The outcome depends on rows only through ``before``: two data sets with the same declarations and the same releases get the same.
     """
@@ -73,7 +73,7 @@ def next_step(plan_at: PlanAt, post: PostProcess, target: Target, before: Sequen
     for item in known:
         if item is not best and not item.for_target:
             continue
-        # What was bought for the target spends its own share of chance; others are believed only as much as pilots are.
+        # A purchase for the target has its own share of the failure probability; other releases have that of pilots.
         confidence = target.confidence if direct or item.for_target else target.sure
         good, all_bars = met_by(item.planned or reference, item.released, post, target, confidence=confidence)
         if good == all_bars > 0:

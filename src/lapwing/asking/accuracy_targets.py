@@ -1,11 +1,11 @@
-"""Accuracy first: how long error bars may be, and how long those of a release or of a plan are.
+"""Accuracy targets: the allowed length of error bars, and the length of those of a release or of a plan.
 
-How long an error bar will be follows from the plan for counts and sums. For averages and ratios it also depends on the count they are
-divided by, and a target in per cent depends on the value itself: then values released before are used, taken at the unfavourable end of
-their own error bars. Nothing here can see rows: its inputs are plans, which follow from public facts, and releases.
+For counts and sums the plan determines the length of an error bar. For averages and ratios it also depends on the count they are
+divided by, and a target in per cent depends on the value itself: then released values are used, at the unfavourable end of
+their own error bars. This module reads no rows: its inputs are plans, which follow from public facts, and releases.
 
-Chance is shared out so that the target holds with the confidence asked for. Of the remaining chance, alpha = 1 - confidence, the releases
-that a price is solved from may mislead with a tenth (a fourth of that each, for at most four pilots), and the answer itself may miss with
+The failure probability is split so that the target holds with the requested confidence. Of alpha = 1 - confidence, the releases
+from which a price is solved may mislead with a tenth (a fourth of that each, for at most four pilots), and the answer itself may miss with
 the other nine tenths. A target that follows from the plan alone leaves all of it to the answer.
 """
 
@@ -19,7 +19,7 @@ from fractions import Fraction
 from lapwing.answers.assembly import assemble
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.release import UNITS_COLUMN, Released
-from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure
 from lapwing.planning.planned import PlannedStatement
 from lapwing.planning.variances import Moments
 from lapwing.spread import half_width
@@ -40,16 +40,16 @@ class Target:
 
     @property
     def sure(self) -> Fraction:
-        """Confidence at which releases are believed when a price is solved from them."""
+        """Confidence of the error bars of releases from which a price is solved."""
         return 1 - (1 - self.confidence) / (10 * PILOTS_MAX)
 
     @property
     def rest(self) -> Fraction:
-        """Confidence that is then left for the answer."""
+        """Confidence that remains for the answer."""
         return 1 - (1 - self.confidence) * 9 / 10
 
     def allowed(self, size: float) -> float:
-        """The longest side for a value of this size."""
+        """The longest allowed side for a value of this size."""
         return float(self.asked.half_width) if isinstance(self.asked, ErrorAsked) else float(self.asked.share) * size
 
 
@@ -68,12 +68,12 @@ class Bar:
 
     @property
     def size_min(self) -> float:
-        """The least size of a value inside it."""
+        """The least absolute value inside it."""
         return max(self.lo, -self.hi, 0.0)
 
 
 Bars = list[list[Bar | None]]
-"""For each output with error bars, one for each row; None where there is no value."""
+"""For each output with error bars, one bar per row; None where there is no value."""
 
 
 def aimed(post: PostProcess) -> tuple[int, ...]:
@@ -84,7 +84,7 @@ def aimed(post: PostProcess) -> tuple[int, ...]:
 def bars_of(
     planned: PlannedStatement, released: Released, post: PostProcess, *, confidence: Fraction, rows: Sequence[int] | None = None
 ) -> Bars:
-    """Error bars of a release, row by row of the noisy table, before any are left out or sorted; of all rows, or of those numbered."""
+    """Error bars of a release by row of the noisy table, before rows are left out or sorted; of all rows, or of the given ones."""
     outputs = tuple(replace(post.outputs[i], name=f"c{i}") for i in aimed(post))
     assembled = assemble(planned, released, replace(_unfiltered(post), outputs=outputs), confidence=confidence, withholding=False)
     bars: Bars = []
@@ -97,7 +97,7 @@ def bars_of(
 
 
 def _unfiltered(post: PostProcess) -> PostProcess:
-    """The same without what leaves out or sorts rows."""
+    """The same without the clauses that leave out or sort rows."""
     kept = replace(post, having=None, qualify=None, distinct_on=(), order_by=(), limit=None, offset=0)
     return kept if post.rows_of is None else replace(kept, where=None)
 
@@ -107,30 +107,30 @@ def rows_shown(planned: PlannedStatement, released: Released, post: PostProcess)
     if post == _unfiltered(post) or post.rows_of is None or post.distinct:
         return None
     number = Output("row", f"q{post.rows_of}.{ROW}", KeyOutput(0))
-    # Error bars are not looked at here, so neither is the confidence.
+    # Error bars are not used here, so the confidence has no effect.
     numbered = assemble(planned, released, replace(post, outputs=(number,)), confidence=Fraction(1, 2))
     return sorted(int(row) for row in numbered.table.column("row").to_pylist())
 
 
 def met_by(planned: PlannedStatement, released: Released, post: PostProcess, target: Target, *, confidence: Fraction) -> tuple[int, int]:
-    """How many error bars that a release shows are short enough for the values they stand at, and how many there are."""
+    """How many error bars of a release are short enough for their values, and how many there are."""
     rows = rows_shown(planned, released, post)
     bars = [bar for column in bars_of(planned, released, post, confidence=confidence, rows=rows) for bar in column]
     return sum(bar is not None and bar.side <= target.allowed(abs(bar.value)) for bar in bars), len(bars)
 
 
 def is_direct(planned: PlannedStatement, post: PostProcess, target: Target) -> bool:
-    """Whether the plan alone says how long all error bars are, and how long they may be.
+    """Whether the plan alone determines the length of all error bars and their targets.
 
-    Where bounds are chosen from norms it does not: bars reach to what the bounds cut off, and that is a share of the values.
+    Bounds chosen from norms prevent that: bars include the clipping bias, which is a share of the values.
     """
     derivations = [post.outputs[i].derivation for i in aimed(post)]
-    plain = all(isinstance(d, LinearOutput) and isinstance(recipe_of(planned, d.aggregate), Counted | SumMeasure) for d in derivations)
+    plain = all(isinstance(d, LinearOutput) and isinstance(recipe_of(planned, d.aggregate), CountMeasure | SumMeasure) for d in derivations)
     return plain and isinstance(target.asked, ErrorAsked) and not is_bounded_by_norms(planned)
 
 
 def is_bounded_by_norms(planned: PlannedStatement) -> bool:
-    """Whether bounds are chosen from norms, so that error bars reach to what they cut off."""
+    """Whether bounds are chosen from norms, so that error bars include the clipping bias."""
     return any(part.cuts for part in planned.parts)
 
 
@@ -139,7 +139,7 @@ def recipe_of(planned: PlannedStatement, aggregate: Noisy) -> Recipe:
 
 
 def fits(planned: PlannedStatement, released: Released) -> bool:
-    """Whether a release of the same words is one of the same plan, apart from its price."""
+    """Whether a release for the same text is for the same plan, apart from its price."""
     queries = planned.certified.queries
     return len(queries) == len(released.tables) and all(
         table.keys == tuple(name for name, _ in query.query.keys)
@@ -150,7 +150,7 @@ def fits(planned: PlannedStatement, released: Released) -> bool:
 
 
 def size_from_declarations(planned: PlannedStatement, post: PostProcess, number: int) -> float:
-    """The least size an output can have by its declared bounds alone: an average lies where its values do."""
+    """The least size an output can have by its declared bounds alone: an average lies in the range of its values."""
     derivation = post.outputs[number].derivation
     if not isinstance(derivation, LinearOutput):
         return 0.0
@@ -162,7 +162,7 @@ def size_from_declarations(planned: PlannedStatement, post: PostProcess, number:
 
 
 def is_rearranged(planned: PlannedStatement) -> bool:
-    """Whether the rows of the noisy table may be others than the groups of one query: joined tables, sub-totals."""
+    """Whether the rows of the noisy table may differ from the groups of one query: joined tables, sub-totals."""
     return len(planned.parts) > 1 or any(part.query.levels is not None for part in planned.parts)
 
 
@@ -171,7 +171,7 @@ Place = tuple[int, str]
 
 
 def divided(planned: PlannedStatement, post: PostProcess) -> tuple[set[Place], set[Place]]:
-    """Vectors that stand above and below a division behind some error bar."""
+    """Vectors in the numerator and the denominator of a division behind some error bar."""
     above: set[Place] = set()
     below: set[Place] = set()
     for i in aimed(post):
@@ -185,17 +185,17 @@ def divided(planned: PlannedStatement, post: PostProcess) -> tuple[set[Place], s
         elif isinstance(derivation, RatioOutput):
             for places, aggregate in ((above, derivation.numerator), (below, derivation.denominator)):
                 recipe, number = recipe_of(planned, aggregate), planned.parts[aggregate.query].number
-                if isinstance(recipe, Counted | SumMeasure) and number is not None:
+                if isinstance(recipe, CountMeasure | SumMeasure) and number is not None:
                     places.add((number, recipe.vector))
     return above - below, below
 
 
 def is_informative(planned: PlannedStatement, post: PostProcess, target: Target, base: Released) -> bool:
-    """Whether a release says well enough how large things are: no value and no divisor could be less than half of what it seems.
+    """Whether a release is informative: no value and no divisor can be less than half of its released size.
 
-    Of what bounds cut off by a share, the sum of all groups is enough; but a value of which too much may be cut off says little.
+    For relative clipping bias the sum of all groups suffices, but a value with much of it says little.
 
-    Solving from a vaguer one would be sound too, but expensive: a pilot that costs more then saves more.
+    Solving from a less informative release would be sound but expensive: a more expensive pilot saves more.
     """
     rows = rows_shown(planned, base, post)
     for number, name in divided(planned, post)[1]:

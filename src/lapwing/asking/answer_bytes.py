@@ -22,7 +22,7 @@ METADATA_KEY = b"lapwing"
 
 
 def packed(answer: Answer) -> bytes:
-    """The answer as an Arrow stream. Whoever does not know of the metadata reads a table with error bars."""
+    """The answer as an Arrow stream. A reader without the metadata gets a table with error bars."""
     table, target = with_metadata(answer), io.BytesIO()
     with pa.ipc.new_stream(target, table.schema) as writer:
         writer.write_table(table)
@@ -79,7 +79,7 @@ def unpacked(content: bytes) -> Answer:
 
 
 def cost_fields(cost: CostView) -> dict[str, Any]:
-    """A cost, to be read back."""
+    """The fields of a cost, to be read by :func:`cost_of`."""
     return {"epsilon": cost.epsilon, "rho": cost.rho, "delta": cost.delta, "free": cost.free}
 
 
@@ -89,7 +89,7 @@ def cost_value(fields: dict[str, Any]) -> CostView:
 
 
 def budget_fields(view: BudgetView) -> dict[str, Any]:
-    """A budget with what is spent, exactly, to be read back."""
+    """The fields of a budget and its exact spending, to be read back."""
     spent = {
         "loss": str(view.spent.loss),
         "delta": str(view.spent.delta),

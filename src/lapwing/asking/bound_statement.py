@@ -1,4 +1,4 @@
-"""A statement bound once, to be planned at any price. Plans depend on public facts and on statistics bought before only."""
+"""A statement bound once, to be planned at any price. Plans depend only on public facts and bought statistics."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BoundStatement:
     plan_with: Callable[[Fraction, Mapping[UnitNorms, ContributionModel]], PlannedStatement]
     """The plan at a loss, with bounds from these norms."""
     moment: int = 0
-    """When it was asked, in microseconds since 1970, in UTC."""
+    """The time of the request, in microseconds since 1970, in UTC."""
 
     def checked_plan(self, loss: Fraction) -> PlannedStatement:
         """The plan at this loss, whose answer is known to be computable; or ``Refused``."""
@@ -62,7 +62,7 @@ def bound_statement(
 ) -> BoundStatement:
     """The statement of a question, or of a text without Lapwing's words; or ``Refused``. No protected data is read.
 
-    Asked at this ``moment``, or now. ``decided`` are the rows of the answers that decide which rows count, as far as they are bought.
+    Asked at this ``moment``, or now. ``decided`` are the bought rows of the subqueries that decide which rows count.
     """
     question = Question(asked, None, explain=False) if isinstance(asked, str) else asked
     declaration, facts, settings = curator.declaration, curator.facts, curator.settings
@@ -112,7 +112,7 @@ def planned_at_will(
             return drafted[facts.account].plan(price, norms)
 
         try:
-            # what is spent by now: norms may have been bought since the statement was bound
+            # the present spending: norms may have been bought since the statement was bound
             spent = balance.spent if scale.order is None else curator.balance().spent
 
             def plan_under(ceiling: Budget) -> PlannedStatement:
@@ -122,7 +122,7 @@ def planned_at_will(
             planned = plan_under(balance.ceiling)
             if first_ceiling == balance.ceiling or not planned.discovers_keys or was_bought(planned.certified.digest):
                 return planned
-            before = plan_under(first_ceiling)  # the ceiling was raised since; what was bought before is found
+            before = plan_under(first_ceiling)  # the ceiling was raised since: the earlier purchase is found
             return before if was_bought(before.certified.digest) else planned
         except Refused as error:
             error.span = error.span or span_in(statement, error.code)
@@ -132,7 +132,7 @@ def planned_at_will(
 
 
 def moment_of_asking() -> int:
-    """Microseconds since 1970, in UTC."""
+    """The present time in microseconds since 1970, in UTC."""
     return time.time_ns() // 1_000
 
 
@@ -148,7 +148,7 @@ def references_of(declaration: Declaration) -> dict[tuple[str, str], tuple[str, 
 
 
 def unit_column(path: UnitPath | RowUnit) -> str | None:
-    """The table's own column that holds the unit: the end of the path, or a foreign key straight to it."""
+    """The table's own column that holds the unit: the end of the path, or a foreign key directly to it."""
     if isinstance(path, RowUnit):
         return None
     if not path.hops:

@@ -1,4 +1,4 @@
-"""EXPLAIN PRIVACY in words: what would be bounded, what would be hidden, how uncertain it would be."""
+"""EXPLAIN PRIVACY as text: the bounds, the suppressed groups and the errors of a statement."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lapwing.kernel.ir import DiscoveredGroups, DistinctCount, KnownGroups, Unit
 from lapwing.kernel.stability import shape_of
 from lapwing.ledger.limits import declared_limit
 from lapwing.ledger.protocol import Ledger, StoredAnswer
-from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure
 from lapwing.planning.planned import Part, PlannedStatement
 from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.variances import Moments
@@ -40,7 +40,7 @@ PART_LENGTH_MAX = 96
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What asking would do. ``str`` gives the text."""
+    """The explanation of a statement that was not charged. ``str`` gives the text."""
 
     lines: tuple[tuple[str, str], ...]
     cost: CostView
@@ -69,7 +69,7 @@ def explanation(
 ) -> Explanation:
     """The explanation of a planned statement, to this analyst; nothing was charged and no data was read.
 
-    ``norms`` are the histograms that its bounds are chosen from; where some have still to be bought, that is part of the price.
+    ``norms`` are the histograms that its bounds are chosen from; the price includes those that have still to be bought.
     """
     certified = planned.measured
     if certified is None:
@@ -117,7 +117,7 @@ def explanation(
 
 
 def payable(curator: Curator, balance: Balance, price: Cost) -> dict[str, Any]:
-    """Whether a price can be paid at once, and what it is too much for where it cannot; for JSON."""
+    """Whether a price can be paid now, and otherwise the limit that it exceeds; for JSON."""
     limit = declared_limit(balance.budget, curator.declaration.limits.per_statement)
     short = "" if admits(balance.budget, spent=balance.spent, cost=price) else "more than is left of the budget"
     short = "more than one statement may cost" if limit.is_passed_by(price) else short
@@ -125,7 +125,7 @@ def payable(curator: Curator, balance: Balance, price: Cost) -> dict[str, Any]:
 
 
 def price_text(curator: Curator, balance: Balance, price: Cost, *, stored: bool) -> str:
-    """A price in words; ``stored``: the answer was bought before."""
+    """A price as text; ``stored``: the answer was bought before."""
     if stored:
         return "free: the same statement was answered on this version"
     cost = CostView.of(price, balance.budget, free=False)
@@ -136,7 +136,7 @@ def price_text(curator: Curator, balance: Balance, price: Cost, *, stored: bool)
 
 
 def _paid_with(ledger: Ledger, found: StoredAnswer, norms: PricedNorms) -> Cost:
-    """What the request that bought a stored answer paid for its norms: a part of the price that was shown before it was asked."""
+    """The cost of the norms of a stored answer, paid by the request that bought it and part of the price shown before."""
     bought = {one: ledger.statement(answered.stored.charge_id) for one, answered in norms.found.items()}
     own = ledger.statement(found.charge_id) if bought else None
     return sum(
@@ -163,12 +163,12 @@ def free_explanation(curator: Curator) -> Explanation:
 
 
 def protected_line(curator: Curator, facts: Facts) -> tuple[str, str]:
-    """Whom the data set protects, as a line."""
+    """The protected unit of the data set, as a line."""
     return "protects", f"{curator.declaration.protects}; {facts.neighbours.value} neighbours; version {facts.version}"
 
 
 def _part_of(first: Cost, whole: Cost) -> float:
-    """What comes first as a part of the whole price, in the amount that the noise was chosen by."""
+    """The norms' part of the whole price, in the loss by which the noise was chosen."""
     if first.pure is not None and whole.pure:
         return first.pure / whole.pure
     return first.loss / whole.loss
@@ -229,7 +229,7 @@ def _explained(
 
 
 def _totals(part: Part) -> str:
-    """Where totals come from."""
+    """The origin of totals."""
     if not part.apart:
         return "added up from these groups, at no cost" + ("" if part.known else "; hidden groups are not in them")
     if set(part.query.levels or ()) - {tuple(range(len(part.query.keys)))} == set(part.apart):
@@ -247,7 +247,7 @@ def _explained_total(
     units: int | None,
     confidence: Fraction,
 ) -> tuple[list[tuple[str, str]], dict[str, Any]]:
-    """Lines and values of a level of totals that is measured apart."""
+    """Lines and values of a level of totals that is measured separately."""
     query = planned.certified.queries[total.number or 0]
     keys = [_text_of(statement, f"q{number}.k{key}", NAME_LENGTH_MAX) or f"key {key + 1}" for key in kept]
     label = f"totals by {', '.join(keys)}" if keys else "total"
@@ -272,7 +272,7 @@ def _noise_lines(statement: Statement, number: int, part: Part, query: Certified
 
 
 def _lost(part: Part, query: CertifiedQuery, unit: str) -> str:
-    """What is predicted of rows that the bound leaves out; empty where there is nothing to say."""
+    """The predicted share of rows that the bound leaves out; empty if there is none."""
     if part.cuts:
         cuts = {**part.cuts, **{name: scaling.cut for name, scaling in part.scaled.items()}}
         most = max(cuts.values(), key=lambda cut: cut.choice.lost)
@@ -292,7 +292,7 @@ def _lost(part: Part, query: CertifiedQuery, unit: str) -> str:
 
 
 def _average_error(query: CertifiedQuery, recipe: AverageMeasure, rows: float | None, confidence: Fraction) -> str:
-    """What the noise makes of an average where groups are as large as is publicly predicted, or else where they have round sizes."""
+    """The noise of an average for groups of the publicly predicted size, otherwise for round sizes."""
     vectors = {item.vector.name: item for item in query.vectors}
     total = vectors[recipe.total]
     width = float(half_width(total.vector.law, confidence=confidence) * total.step) * average_noise(recipe, vectors) / noise_of(total)
@@ -302,7 +302,7 @@ def _average_error(query: CertifiedQuery, recipe: AverageMeasure, rows: float | 
         if rows < 1 or width / rows > most:
             return "lost in the noise at this price"
         return f"about ±{figure(width / rows, digits=2)} at {sure} for {of_group}{figure(rows, digits=2)} rows"
-    size = 10 ** max(math.ceil(math.log10(width / most)), 1) if most else 10  # the least round one where something is left to see
+    size = 10 ** max(math.ceil(math.log10(width / most)), 1) if most else 10  # the least round size with a usable error
     first, second = (figure(width / each, digits=2) for each in (size, 10 * size))
     return f"about ±{first} at {sure} for {of_group}{size:,} rows, ±{second} for {10 * size:,}"
 
@@ -314,7 +314,7 @@ def _text_of(statement: Statement, name: str, length: int) -> str:
 
 
 def _called(statement: Statement, number: int, index: int) -> str:
-    """What an aggregate is called in the answer where it is an output as it is, else its own text."""
+    """The name of an aggregate in the answer if it is an output, otherwise its text."""
     for output in statement.post.outputs:
         if output.derivation == LinearOutput(Noisy(number, index)):
             return shortened(output.name, NAME_LENGTH_MAX)
@@ -332,9 +332,9 @@ def _names(statement: Statement, number: int, part: Part) -> dict[str, str]:
 
 
 def _vectors(recipe: Recipe) -> tuple[tuple[str, str], ...]:
-    """The vectors a recipe is made of, and what each is for it."""
+    """The vectors of a recipe, each with its role."""
     match recipe:
-        case Counted(vector=vector) | SumMeasure(vector=vector):
+        case CountMeasure(vector=vector) | SumMeasure(vector=vector):
             return ((vector, ""),)
         case AverageMeasure(total, count):
             return ((total, "sum"), (count, "count"))

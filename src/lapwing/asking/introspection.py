@@ -1,4 +1,4 @@
-"""What a data set says about itself, for every face: tables, columns, settings. Free; no row is read and nothing is written down."""
+"""Metadata statements for every interface: tables, columns, settings. Free; no row is read and nothing is recorded."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from lapwing.prices import statement_loss
 
 
 def about_itself(curator: Curator, sql: str, *, dialect: str, analyst: str | None) -> MetadataTable | None:
-    """The answer to a statement about the data set itself; None for any other."""
+    """The answer to a metadata statement; None for any other."""
     return introspected(sql, _knowledge(curator, analyst), dialect=dialect)
 
 
 def columns_alone(curator: Curator, sql: str, *, dialect: str) -> MetadataTable | None:
-    """The columns of a statement that asks for no row, which is nothing to pay for; None for any other."""
+    """The columns of a statement that requests no rows, which is free; None for any other."""
     from lapwing.sql.introspection import asks_no_row
 
     if not asks_no_row(sql, settings=curator.settings, dialect=dialect):

@@ -1,7 +1,7 @@
-"""How much of the delta for keys one statement may use: as large a share of it as it asks of the loss.
+"""The part of the delta for keys that one statement may use: the same share as its share of the loss.
 
-The threshold that keys have to reach falls as their delta grows, so a statement gets what it can without taking from others. Shares of the
-loss add up to at most 1, so the delta lasts as long as the loss. The share is of the ceiling, which a raised budget does not
+The threshold that keys have to reach falls as their delta grows, so a statement gets as much as possible without using that of others.
+Shares of the loss add up to at most 1, so the delta lasts as long as the loss. The share is of the ceiling, which a raised budget does not
 change: the same statement has the same plan, and is found again, as long as the promise stays.
 """
 

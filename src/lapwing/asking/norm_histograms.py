@@ -1,7 +1,7 @@
-"""The norms that a statement's bounds are chosen from: bought for a part of its price, or found in the ledger.
+"""The norm histograms from which a statement's bounds are chosen: bought for a part of its price, or found in the ledger.
 
-Histograms are charged and stored like any answer. One that was bought before serves again at whatever price the next statement is asked,
-as long as it was bought for at least half of what this one would pay. Which of several is taken never changes afterwards: it is the
+Histograms are charged and stored like any answer. A bought histogram serves later statements at any price,
+provided that it cost at least half of what they would pay for it. The choice among several never changes afterwards: it is the
 oldest, so that the same statement has the same plan, and its answer is found again.
 """
 
@@ -22,11 +22,11 @@ from lapwing.kernel.ir import UnitNorms
 from lapwing.planning.noise_choice import loss_of_price, pure_facts, pure_share
 
 ENOUGH = Fraction(1, 2)
-"""A histogram bought for this share of what would be paid now is good enough."""
+"""A histogram bought for this share of the present price is accurate enough."""
 NORMS_MARK = "norms "
-"""What a histogram's line in the history starts with."""
+"""The prefix of a histogram's line in the history."""
 LOOKED_THROUGH_MAX = 1_000
-"""Newest answers of the ledger among which histograms are looked for."""
+"""Newest answers of the ledger that are searched for histograms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +36,29 @@ class PricedNorms:
     wanted: tuple[UnitNorms, ...] = ()
     plans: tuple[Certified, ...] = ()
     loss: Fraction = Fraction(0)
-    """What all of them may cost; the rest of the price is the answer's, also where they were bought before."""
+    """The maximum cost of all of them; the rest of the price is the answer's, even if they were bought before."""
     found: Mapping[UnitNorms, ChargedRelease] = field(default_factory=dict)
 
     @property
     def one_in(self) -> int:
-        """They are measured on a sample: on one unit in so many."""
+        """The sampling rate: they are measured on one unit in this many."""
         return max((norms.one_in for norms in self.wanted), default=1)
 
     def to_dict(self, first: Cost) -> dict[str, Any]:
-        """For JSON; ``first`` is what buying the rest costs."""
+        """For JSON; ``first`` is the cost of those still to be bought."""
         return {"bought": not self.missing(), "loss": first.loss / LOSS_UNITS, "one_in": self.one_in}
 
     def missing(self) -> list[tuple[UnitNorms, Certified]]:
-        """What has still to be bought."""
+        """The histograms that are still to be bought."""
         return [(norms, plan) for norms, plan in zip(self.wanted, self.plans, strict=True) if norms not in self.found]
 
     def cost(self) -> Cost:
-        """What buying the rest costs."""
+        """The cost of those still to be bought."""
         return sum((plan.cost for _, plan in self.missing()), Cost.zero())
 
 
 def priced_norms(curator: Curator, wanted: Sequence[UnitNorms], *, price: Fraction, analyst: str, pure: bool) -> PricedNorms:
-    """What the wanted histograms cost of this price, and which of them this analyst has already. Free.
+    """The cost of the wanted histograms as a part of this price, and those that this analyst has already. Free.
 
     With ``pure``, in an account with an order: they have Laplace noise, as the statement they are for.
     """
@@ -78,7 +78,7 @@ def priced_norms(curator: Curator, wanted: Sequence[UnitNorms], *, price: Fracti
 
 
 def _bought_before(curator: Curator, wanted: Sequence[UnitNorms], units: int, analyst: str) -> dict[UnitNorms, ChargedRelease]:
-    """The oldest histograms of these that were bought for another price that is enough."""
+    """The oldest of these histograms that were bought for another, sufficient price."""
     marks = {summary_of(norms, ""): norms for norms in wanted}
     if not marks:
         return {}
@@ -103,7 +103,7 @@ def norm_prices(curator: Curator, wanted: Sequence[UnitNorms], *, analyst: str) 
 
 _OF_NORMS = "/norms-"
 DIGITS_OF_NAME = 16
-"""Of a plan's digest, in the name under which a request buys it."""
+"""The part of a plan's digest in the name under which a request buys it."""
 
 
 def buy_norms(
@@ -112,7 +112,7 @@ def buy_norms(
     """All wanted histograms, fitted, and what was paid for those that were missing."""
     charged, answers = Cost.zero(), dict(priced.found)
     for norms, plan in priced.missing():
-        # By what it is, not by its place: a request may buy finer ones later on, and one that is sent again misses fewer.
+        # Named by its digest, not its place: a request may buy finer ones later, and a repeated request misses fewer.
         name = None if request_id is None else f"{request_id}{_OF_NORMS}{plan.digest[:DIGITS_OF_NAME]}"
         answered = curator.answer(plan.plan, summary=summary_of(norms, sql), analyst=analyst, request_id=name)
         charged = charged if answered.free else charged + plan.cost
@@ -131,5 +131,5 @@ def fits_of(curator: Curator, answers: Mapping[UnitNorms, ChargedRelease]) -> di
 
 
 def summary_of(norms: UnitNorms, sql: str) -> str:
-    """The line of a histogram in the history: its name, whatever it cost, and the statement it was first bought for."""
+    """The line of a histogram in the history: its name, which is independent of its cost, and the statement that first bought it."""
     return f"{NORMS_MARK}{name_of(norms)}: {sql}"

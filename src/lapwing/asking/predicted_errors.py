@@ -1,4 +1,4 @@
-"""The root mean square error that a plan is predicted to have in each output, noise and what bounds cut off together."""
+"""The predicted root mean square error of each output of a plan, from noise and clipping bias together."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from lapwing.contribution.clipping_bound import SKEW_POWER
 from lapwing.kernel.certify import CertifiedVector
-from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure
 from lapwing.planning.planned import Part, PlannedStatement
 from lapwing.spread import variance
 from lapwing.statements import LinearOutput, Statement
 
 
 def predicted_errors(statement: Statement, planned: PlannedStatement, *, units: int | None) -> dict[str, float]:
-    """By output, for those that are a count, a sum or an average as it is; of an ordinary group. ``units``: as declared."""
+    """By output, for plain counts, sums and averages; for an ordinary group. ``units``: as declared."""
     return {
         name: error
         for number, part in enumerate(planned.parts)
@@ -23,7 +23,7 @@ def predicted_errors(statement: Statement, planned: PlannedStatement, *, units: 
 
 
 def errors_of_part(statement: Statement, number: int, part: Part, planned: PlannedStatement, *, units: int | None) -> dict[str, float]:
-    """The same for the outputs of one query as ``part`` measures them: its groups, or totals of them that are measured apart."""
+    """The same for the outputs of one query as ``part`` measures them: its groups, or totals of them that are measured separately."""
     errors = {}
     for output in statement.post.outputs:
         if isinstance(output.derivation, LinearOutput) and output.derivation.aggregate.query == number:
@@ -36,21 +36,21 @@ def errors_of_part(statement: Statement, number: int, part: Part, planned: Plann
 
 def rows_in_group(part: Part, planned: PlannedStatement, units: int | None) -> float | None:
     """Rows of an ordinary group, by bought statistics or, where a unit has one row at most, by the declared number of units; None where
-    neither says it, or the groups are not known beforehand."""
+    neither is available, or the groups are not known beforehand."""
     rows = part.kept * units if part.rows is None and units is not None and planned.shape(part).rows_per_unit == 1 else part.rows
     return None if rows is None or not part.groups else (1 - part.lost) * rows / len(part.groups)
 
 
 def average_noise(recipe: AverageMeasure, vectors: Mapping[str, CertifiedVector]) -> float:
-    """The deviation of an average's noise, times the rows that it is of: the sum's, and the count's times how far the average is from the
-    middle of its range, over which it is taken as evenly spread."""
+    """The deviation of an average's noise, times its rows: the sum's, and the count's times the distance of the average from the
+    middle of its range, over which it is assumed to be uniform."""
     return math.hypot(noise_of(vectors[recipe.total]), float(recipe.upper - recipe.lower) / math.sqrt(12) * noise_of(vectors[recipe.count]))
 
 
 def _error(part: Part, recipe: Recipe, planned: PlannedStatement, units: int | None) -> float | None:
     vectors = {item.vector.name: item for item in planned.certified.queries[part.number or 0].vectors}
     match recipe:
-        case Counted(vector=vector) | SumMeasure(vector=vector):
+        case CountMeasure(vector=vector) | SumMeasure(vector=vector):
             return _of_vector(part, vectors[vector])
         case AverageMeasure(total, count):
             cut, rows = part.cuts.get(total), part.cuts.get(count)
@@ -58,7 +58,7 @@ def _error(part: Part, recipe: Recipe, planned: PlannedStatement, units: int | N
                 in_group = rows_in_group(part, planned, units)
                 return None if in_group is None or in_group < 1 else average_noise(recipe, vectors) / in_group
             mean = cut.choice.total * float(cut.unit) / max(rows.choice.total, 1.0)
-            # Both are scaled down alike: what that leaves of the rows is what noise is divided by, and small groups have less of it.
+            # Both are scaled down alike: the noise is divided by the remaining rows, and small groups have fewer of them.
             lost = max(rows.choice.lost, cut.choice.lost)
             in_group = max(rows.choice.total * (1 - lost) / rows.cells ** (1 + SKEW_POWER), 1.0)
             return float(math.hypot(noise_of(vectors[total]), mean * noise_of(vectors[count])) / in_group)

@@ -1,4 +1,4 @@
-"""The least price at which every error bar is short enough, decided before it is charged: from plans and from what was released before."""
+"""The least price at which every error bar is short enough, decided before the charge from plans and earlier releases."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ from lapwing.sql.text.privacy_terms import ShareAsked
 from lapwing.statements import PostProcess
 
 STEP = Fraction(1004, 1000)
-"""Least factor between two losses that are tried, so that the price is above the least by less than this factor."""
+"""Least factor between two tried losses, so that the price exceeds the least by less than this factor."""
 STEP_BY_NORMS = Fraction(105, 100)
-"""The same where bounds are chosen from norms: what they cut off shrinks slowly, and each plan takes longer."""
+"""The same if bounds are chosen from norms: their clipping bias shrinks slowly, and each plan takes longer."""
 JUMP_MAX = 1000
-"""Largest factor between two losses that are tried."""
+"""Largest factor between two tried losses."""
 LOSS_START = Fraction(1, 10**12)
 LOSS_END = Fraction(10**9)
-"""Losses that are tried, from and to."""
+"""Least and largest loss that is tried."""
 
 ROWS_LOOKED_AT = 32
-"""Rows that are looked at first, where an answer has more."""
+"""Rows that are examined first if an answer has more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What was released before, and the plan that says what its numbers mean; None for one that measures the same as any other price."""
+    """An earlier release, and the plan that gives its numbers their meaning; None if the plan measures the same at every price."""
 
     released: Released
     planned: PlannedStatement | None = None
 
 
 def least_loss(plan_at: PlanAt, post: PostProcess, target: Target, known: Base | None) -> PlannedStatement | None:
-    """The plan with the least loss whose error bars will be short enough; None where no loss is enough, or too little is known to say.
+    """The plan with the least loss whose error bars will be short enough; None if no loss is enough or too little is known.
 
     The loss is raised from far too little. An error bar shrinks at most as 1 / loss (Laplace) or 1 / sqrt(loss) (Gaussian) while the bounds
-    on a unit stay or are loosened, as they are when noise gets cheaper; so no loss is skipped that would have been enough. Where the
+    on a unit stay or are loosened, as they are when noise gets cheaper; so no sufficient loss is skipped. Where the
     planner changes to another kind of bounds, a longer bar may turn into a shorter one: the last step is halved to find that place.
     """
     first = _plan_or_none(plan_at, LOSS_END)
@@ -72,7 +72,7 @@ def least_loss(plan_at: PlanAt, post: PostProcess, target: Target, known: Base |
     few = _hardest(before, post, target, base, lengths, rows)
 
     def excess(loss: Fraction) -> tuple[PlannedStatement | None, float]:
-        """How many times too long the worst error bar is."""
+        """The ratio of the worst error bar to its target."""
         planned = _plan_or_none(plan_at, loss)
         if planned is None:
             return None, math.inf
@@ -96,7 +96,7 @@ def least_loss(plan_at: PlanAt, post: PostProcess, target: Target, known: Base |
 
 @dataclass(frozen=True, slots=True)
 class _Few:
-    """Some rows of a release, with how long their error bars may be."""
+    """Some rows of a release, with the targets of their error bars."""
 
     base: Released
     lengths: list[list[float]]
@@ -110,7 +110,7 @@ def _hardest(
     lengths: list[list[float]],
     rows: Sequence[int] | None,
 ) -> _Few | None:
-    """The rows whose error bars are farthest from short enough, where there are many: most losses fail them, whatever the others are."""
+    """The rows whose error bars exceed their targets most, if there are many rows: most losses already fail on these."""
     if base is None or is_rearranged(planned) or is_direct(planned, post, target) or len(base.tables[0].groups) <= ROWS_LOOKED_AT:
         return None
     table = base.tables[0]
@@ -149,7 +149,7 @@ def _whole(loss: Fraction) -> Fraction:
 
 
 def _plan_or_none(plan_at: PlanAt, loss: Fraction) -> PlannedStatement | None:
-    """The plan at a loss; None where the loss is too small for any noise there is."""
+    """The plan at a loss; None if the loss is too small for any available noise."""
     try:
         return plan_at(loss)
     except Refused as error:
@@ -161,7 +161,7 @@ def _plan_or_none(plan_at: PlanAt, loss: Fraction) -> PlannedStatement | None:
 def _required(
     planned: PlannedStatement, post: PostProcess, target: Target, base: Released | None, rows: Sequence[int] | None
 ) -> list[list[float]] | None:
-    """How long each error bar may be, from public facts and ``base``; None where some value could be 0, or there is no ``base`` to tell."""
+    """The target of each error bar, from public facts and ``base``; None if some value could be 0 or there is no ``base``."""
     if is_direct(planned, post, target):
         return [[target.allowed(0.0)] for _ in aimed(post)]
     if base is None:
@@ -185,7 +185,7 @@ def _excess(
     lengths: list[list[float]],
     rows: Sequence[int] | None,
 ) -> float:
-    """The largest ratio of an error bar's longer side to what is allowed, under this plan."""
+    """The largest ratio of an error bar's longer side to its target, under this plan."""
     direct = is_direct(planned, post, target)
     confidence = target.confidence if direct else target.rest
     worst = 0.0
@@ -203,10 +203,10 @@ def _excess(
 def _supposed(
     planned: PlannedStatement, post: PostProcess, base: Released | None, before: PlannedStatement, *, sure: Fraction
 ) -> Iterator[Released]:
-    """What this plan may release: nothing but zeros where values do not matter, else what was released before, at unfavourable ends.
+    """Possible releases of this plan: zeros if values do not matter, otherwise the earlier release at unfavourable ends.
 
-    What is divided by is taken at the lower end of its error bar; what is divided, at both ends and in the middle. Of both, bounds from
-    norms leave only a share, and a cheap plan a small one: noise is divided by that. A sum may be centred at another place.
+    Divisors are taken at the lower end of their error bars, dividends at both ends and in the middle. Of both, bounds from
+    norms keep only a share, and a cheap plan a small one: noise is divided by that. A sum may have another centre.
     """
     queries = planned.certified.queries
     kept = {(part.number, name): 1 - Fraction(min(cut.choice.lost, 1.0)) for part in planned.parts for name, cut in part.cuts.items()}
@@ -234,7 +234,7 @@ def _supposed(
 
 
 def _under(vector: CertifiedVector | None, column: NoisyColumn, supposed: Sequence[Fraction]) -> NoisyColumn:
-    """A column of these numbers as a vector of another plan would be released."""
+    """A column of these numbers in the form of a vector of another plan."""
     if vector is None:
         return column
     return NoisyColumn(
@@ -243,7 +243,7 @@ def _under(vector: CertifiedVector | None, column: NoisyColumn, supposed: Sequen
 
 
 def _moved_centres(planned: PlannedStatement, before: PlannedStatement) -> dict[int, dict[str, tuple[str, Fraction]]]:
-    """By query, the sums that two plans centre at different places: the count beside each, and by how much each row adds more."""
+    """By query, the sums that two plans centre differently: the count of each, and the difference per row."""
     moved: dict[int, dict[str, tuple[str, Fraction]]] = {number: {} for number in range(len(planned.certified.queries))}
     for new, old in zip(planned.parts, before.parts, strict=True):
         for recipe, was in zip(new.recipes, old.recipes, strict=True):
@@ -255,7 +255,7 @@ def _moved_centres(planned: PlannedStatement, before: PlannedStatement) -> dict[
 
 
 def _zeros(query: CertifiedQuery, *, whole: bool) -> NoisyTable:
-    """A table of zeros: one group is like another, unless subtotals are formed of them or they are joined."""
+    """A table of zeros: all groups are alike, unless subtotals are formed of them or they are joined."""
     groups = query.query.groups.groups if isinstance(query.query.groups, KnownGroups) else ((None,) * len(query.query.keys),)
     groups = groups if whole else groups[:1]
     zeros = (0,) * len(groups)

@@ -1,4 +1,4 @@
-"""Answers to Lapwing's own words, as tables: what EXPLAIN PRIVACY and SHOW PRIVACY BUDGET give to whoever asks in SQL."""
+"""Answers to Lapwing's own statements as tables: the results of EXPLAIN PRIVACY and SHOW PRIVACY BUDGET in SQL."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def explained_answer(explanation: Explanation, budget: BudgetView, *, confidence
 
 
 def budget_answer(budget: BudgetView, *, confidence: Fraction) -> Answer:
-    """The budget in four columns: what is counted, and its total, the part spent and the part left, as numbers.
+    """The budget in four columns: the amount's name, its total, the part spent and the part left, as numbers.
 
-    ``epsilon`` is what each amount stands for on its own; these do not add up where rho is charged.
+    ``epsilon`` is the equivalent of each amount on its own; these do not add up if rho is charged.
     """
     values = budget.to_dict()
     names = ["share", values["loss_unit"]]
@@ -41,7 +41,7 @@ def budget_answer(budget: BudgetView, *, confidence: Fraction) -> Answer:
 
 
 def described_answer(described: MetadataTable, budget: BudgetView, *, confidence: Fraction) -> Answer:
-    """What the data set says about itself."""
+    """The answer to a metadata statement."""
     return _free(described.table, budget, confidence=float(confidence), notes=described.notes)
 
 

@@ -1,4 +1,4 @@
-"""Releases that stay in memory, ready to answer. Who may see one is asked of the ledger each time; only its bytes are not read again."""
+"""Releases that stay in memory, ready to answer. The ledger checks access each time; only the bytes are cached."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bought_releases(curator: Curator, *, analyst: str, begins: str = SUMMARY) ->
 
 
 def kept_release(curator: Curator, bought: Bought, *, analyst: str) -> Release | None:
-    """The release that was bought; None where this analyst may not see it any more."""
+    """The release that was bought; None if this analyst may no longer see it."""
     kept, key = _kept.setdefault(curator, {}), (analyst, bought.digest)
     release = kept.get(key) or release_of(curator, bought, analyst=analyst)
     if release is not None:

@@ -1,4 +1,4 @@
-"""Releases under the ledger: planned for free, bought with one charge, found again for ever."""
+"""Releases under the ledger: planned for free, bought with one charge, and served from the ledger afterwards."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from lapwing.releases.request import SUMMARY, QuantileRequest, ReleaseRequest
 from lapwing.releases.sections import sections_of, table_axes, table_section
 
 LISTED_MAX = 10_000
-"""Answers of a version among which releases are looked for."""
+"""Newest answers of a version that are searched for releases."""
 ROWS_A_SECOND = {"duckdb": 2e7, "postgres": 1e6, "spark": 2e6}
-"""Rows that one table of a release reads in a second on a slow and busy machine: a third of what was measured, or less."""
+"""Rows that one table of a release reads in a second on a slow and busy machine: at most a third of the measured rate."""
 TIME_SHARE = 0.5
-"""Of the time that an engine has: what a release may be expected to take."""
+"""The share of an engine's time limit that a release may be expected to take."""
 CUT_OFF = 0.05
-"""Where a unit may have many rows, it counts for as many that this share of all rows is predicted to be left out."""
+"""The predicted share of rows left out by the default bound on the rows of a unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class ReleasePlan:
 
     @property
     def cost(self) -> CostView:
-        """What it will cost; nothing if it was bought before."""
+        """Its cost; nothing if it was bought before."""
         free = self.curator.stored(self.planned.certified, analyst=self.analyst) is not None
         return CostView.of(self.planned.certified.cost, self.curator.balance().budget, free=free)
 
     def explain(self) -> str:
-        """What is measured, with how much noise, and what it costs. Free; touches no data."""
+        """The measures, their noise and the cost. Free; reads no data."""
         return explained(self.planned, self.cost, self.curator.budget(), rows=self.rows, notes=_notes(self.curator, self.planned.request))
 
     def __str__(self) -> str:
@@ -111,20 +111,20 @@ def release_named(curator: Curator, name: str, *, analyst: str | None = None) ->
 
 
 def unknown_release(name: str) -> Refused:
-    """There is none, or none that may be seen."""
+    """The refusal of a release that does not exist or may not be seen."""
     return Refused("release-unknown", f"there is no release {name!r} of the newest version", hint="see which ones there are")
 
 
 @one_version()
 def release_of(curator: Curator, bought: Bought, *, analyst: str) -> Release | None:
-    """A release that the ledger lists; None where this analyst may not see it any more."""
+    """A release that the ledger lists; None if this analyst may no longer see it."""
     found = curator.released_before(lambda summary: summary == bought.summary, limit=LISTED_MAX, analyst=analyst)
     budget = curator.budget()
     return next((_found(curator, one, answered, budget, analyst=analyst) for one, answered in found if one.digest == bought.digest), None)
 
 
 def rows_of(curator: Curator, table: str) -> float | None:
-    """About how many rows a table has, as far as it is public; None where nothing is known."""
+    """The approximate public number of rows of a table; None if it is unknown."""
     facts, bought = curator.facts.table(table), curator.contributions()
     if table in bought:
         return bought[table].rows()
@@ -146,7 +146,7 @@ def table_of(curator: Curator, wanted: Sequence[QuantileRequest], table: str | N
 
 
 def _require_time(curator: Curator, planned: PlannedRelease) -> None:
-    """Refuse, by public facts, a release for which the engine's time could be over: that would be an incident, after it was charged."""
+    """Refuse, by public facts, a release that could exceed the engine's time limit: that would be an incident after the charge."""
     rows = curator.rows_known(planned.request.table) * len(planned.tables)
     seconds = rows / ROWS_A_SECOND[curator.declaration.dataset.engine.value]
     allowed = curator.settings.query_timeout_seconds * TIME_SHARE
@@ -158,7 +158,7 @@ def _require_time(curator: Curator, planned: PlannedRelease) -> None:
 
 
 def _rows_per_unit(curator: Curator, table: str, asked: int | None) -> int:
-    """For how many rows a unit counts: as asked; else so many that few rows are predicted to be left out."""
+    """The bound on the rows of a unit: as requested, otherwise so high that few rows are predicted to be left out."""
     most, known = curator.facts.table(table).rows_per_unit_max, curator.contributions().get(table)
     if asked is not None:
         if asked < 1:
@@ -174,7 +174,7 @@ def _rows_per_unit(curator: Curator, table: str, asked: int | None) -> int:
 
 
 def _notes(curator: Curator, request: ReleaseRequest) -> tuple[str, ...]:
-    """What every answer says of how rows were bounded."""
+    """The note of every answer on contribution bounding."""
     rows, known = request.rows_per_unit, curator.contributions().get(request.table)
     if rows == curator.facts.table(request.table).rows_per_unit_max:
         return ()
@@ -184,7 +184,7 @@ def _notes(curator: Curator, request: ReleaseRequest) -> tuple[str, ...]:
 
 
 def _found(curator: Curator, bought: Bought, answered: ChargedRelease, budget: BudgetView, *, analyst: str) -> Release:
-    """A release from the bytes that the ledger keeps, whose tables say what they are of."""
+    """A release from the bytes in the ledger; its tables name their contents."""
     request = ReleaseRequest.of_text(bought.summary)
     sections = sections_of(request, curator.facts)
     tables = tuple(table_axes(table, sections[table_section(table, sections)]) for table in answered.released.tables)

@@ -1,7 +1,7 @@
-"""Releases that were bought before answer statements for nothing, where they cover them and are accurate enough.
+"""Bought releases answer statements free of charge if they cover them and are accurate enough.
 
-Who serves is decided from public facts: which releases there are, which columns and bins they have, how much noise they and a fresh answer
-have. A statement that names an error is served where the error bars of the release are short enough, by what was released.
+Public facts decide which release serves: the available releases, their columns and bins, the noise of theirs and of a fresh answer.
+A statement with an accuracy target is served if the error bars of the release are short enough, given its released values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.statements import Statement, scans_of
 
 SAME_SHARE = 0.001
-"""Shares of rows that bounds leave out differ by less than this: they are the same."""
+"""Shares of left-out rows that differ by less than this are treated as equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +43,19 @@ class ServingRelease:
     release: Release
     section: ServedMarginals
     names: tuple[str, ...]
-    """Which of them are of quantiles, and in ranks, is said by their names."""
+    """The names of those that belong to quantiles and are in ranks."""
     widths: tuple[float, ...]
     fresh: tuple[float, ...] | None
 
     def sides(self, widths: tuple[float, ...]) -> str:
-        """Widths in words."""
+        """Widths as text."""
         pairs = zip(self.names, widths, strict=True)
         return ", ".join(f"within {figure(width)} ranks" if is_quantile_side(name) else f"±{figure(width)}" for name, width in pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class ReusableStatement:
-    """A statement that a release may answer: on which terms, for whom."""
+    """A statement that a release may answer, with its terms and its analyst."""
 
     curator: Curator
     statement: Statement
@@ -64,9 +64,10 @@ class ReusableStatement:
     reuse: Reuse
 
     def server(self, planned: PlannedStatement | None) -> ServingRelease | None:
-        """The release that serves it, as far as public facts decide: the one with the shortest error bars.
+        """The release that serves it, as decided by public facts: the one with the shortest error bars.
 
-        Beside a plan that would be bought, none that is less accurate than it. Without any, and with ``only``, the reason why is refused.
+        With a plan to be bought as the alternative, none that is less accurate than it. With ``only``, refuse with the reason if none
+        serves.
         """
         found: list[ServingRelease] = []
         reasons: list[str] = []
@@ -86,11 +87,11 @@ class ReusableStatement:
         return min(found, key=lambda server: server.widths, default=None)
 
     def answer(self, server: ServingRelease) -> Answer:
-        """The free answer."""
+        """The free answer from the release."""
         return self._answer(server, self._served(server))
 
     def answer_within(self, server: ServingRelease, target: Target) -> Answer | None:
-        """The free answer, where all its error bars are as short as they were asked to be."""
+        """The free answer, if all its error bars are as short as requested."""
         served = self._served(server)
         assembled, names = served.assembled, [self.statement.post.outputs[i].name for i in aimed(self.statement.post)]
         for name in names:
@@ -101,7 +102,7 @@ class ReusableStatement:
         return self._answer(server, served) if names else None
 
     def explanation(self, server: ServingRelease) -> Explanation:
-        """What asking would do: nothing is charged."""
+        """The explanation: nothing is charged."""
         curator, nothing = self.curator, CostView.of(Cost.zero(), self.curator.balance().budget, free=True)
         lines = [protected_line(curator, curator.facts), ("price", f"free: the release {server.release.name!r} serves it")]
         lines.append(("noise", f"{server.sides(server.widths)} at {percent(float(self.confidence))}, at most in any group"))
@@ -166,7 +167,7 @@ def _beside(
     planned: PlannedStatement | None,
     asked: ReusableStatement,
 ) -> ServingRelease | None:
-    """A release that covers the statement as a server, unless a plan that would be bought is more accurate in anything."""
+    """A release that covers the statement, unless a plan to be bought is more accurate in some output."""
     own = tuple(sides_by_vector(query, section.public, asked.confidence) for query in covered)
     names = tuple(name for part in own for name in part)
     widths = tuple(width for part in own for width in part.values())
@@ -188,7 +189,8 @@ def _beside(
 def _sub_totals_as_short(
     part: Part, query: CoveredQuery, section: ServedMarginals, planned: PlannedStatement, confidence: Fraction
 ) -> bool:
-    """Whether on every level the longest bar is at most the shortest of a fresh answer, which adds up groups, or measures a level apart."""
+    """Whether on every level the longest bar is at most the shortest of a fresh answer, which adds up groups or measures a level
+    separately."""
     if query.query.levels is None or part.number is None:
         return True
     for level in sides_by_level(query, section.public, confidence):
@@ -218,7 +220,7 @@ def _fresh_widths(part: Part, planned: PlannedStatement, confidence: Fraction) -
 
 
 def _left_out(release: Release, curator: Curator) -> float:
-    """The share of rows that the bound of a release leaves out, as far as that is public; all of them where it is not."""
+    """The share of rows that the bound of a release leaves out, if that is public; otherwise 1."""
     request = release.terms.request
     if request.rows_per_unit >= curator.facts.table(request.table).rows_per_unit_max:
         return 0.0

@@ -1,6 +1,6 @@
-"""What a charge was asked with: the statement is in the ledger, and the price follows from the charge, in one of few ways.
+"""The terms of a charge: the ledger holds the statement, and the price follows from the charge in one of a few ways.
 
-A statement whose bounds come from norms has two charges, the norms first; where they were bought before, it is charged its own part alone.
+A statement with bounds from norms has two charges, the norms first; if they were bought before, only its own part is charged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lapwing.kernel.accounting import Cost
 
 _NORMS = re.compile(r"norms [0-9a-f]+: ")
 DIGITS = 6
-"""Of a price, as people write it: the charge is a whole number of small units, and nearly exact."""
+"""Digits of a price as people write it: the charge is a whole number of small units and nearly exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ReplayTerms:
 
 
 def asked_before(curator: Curator, entries: Sequence[Entry], charge: int) -> ReplayTerms | None:
-    """What a charge among these entries, newest first, was asked with; None where there is none of a statement."""
+    """The terms of a charge among these entries, newest first; None if it is not for a statement."""
     reserved = [entry for entry in entries if entry.kind is EntryKind.RESERVE]
     place = next((place for place, entry in enumerate(reserved) if entry.charge_id == charge), None)
     if place is None or _NORMS.match(reserved[place].detail):

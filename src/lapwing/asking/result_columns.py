@@ -1,4 +1,4 @@
-"""The columns that an answer will have, before it is asked for: free, and no row is read."""
+"""The columns of an answer before the question is asked: free, and no row is read."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from lapwing.sql.text.privacy_words import ShowBudget, read_words
 
 @dataclass(frozen=True, slots=True)
 class ResultColumns:
-    """Names and types, and which of the columns come from measured values, so that they may have error bars."""
+    """Names, types, and which columns come from measured values and so may have error bars."""
 
     schema: pa.Schema
     measured: tuple[str, ...] = ()
 
 
 def asked_columns(curator: Curator, sql: str, *, dialect: str, analyst: str) -> ResultColumns:
-    """The columns of the answer to a statement, or ``Refused`` as asking it would be before anything is charged."""
+    """The columns of the answer to a statement, or ``Refused`` for the same reasons as asking it."""
     described = about_itself(curator, sql, dialect=dialect, analyst=analyst)
     if described is not None:
         return ResultColumns(described.table.schema)

@@ -1,8 +1,8 @@
-"""A statement in which answers decide which rows count: these are asked first, and what they release are constants of the rest.
+"""A statement whose subqueries decide which rows count: these are asked first, and their released answers are constants of the rest.
 
-The price is that of the whole statement: every part that is measured gets the same share of it, and what the budget cannot pay as a whole
-is refused before anything is charged. Each part is charged and stored like any answer, so the same statement asked again finds all of them,
-and is free. What is decided depends on released values only.
+The price is that of the whole statement: every measured part gets the same share, and a statement that the budget cannot pay as a whole
+is refused before anything is charged. Each part is charged and stored like any answer, so repeating the statement finds all of them
+and is free. The decisions depend on released values only.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from lapwing.sql.text.privacy_words import Question
 from lapwing.statements import DecidedRows, Statement
 
 MARK = "first: "
-"""What the line of a part in the history starts with. Apart from its statement its text may mean something else, so it is no statement."""
+"""The prefix of a part's line in the history. Without its statement its text may mean something else, so the line is not a statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
-    """What is still to be paid, the parts that come first, and the rest; ``is_decided`` where all of these were bought before."""
+    """The price still to be paid, the first stage and the rest; ``is_decided`` if the whole first stage was bought before."""
 
     price: Cost
     first: tuple[Posed, ...]
@@ -44,14 +44,14 @@ class _Ahead:
 
 @dataclass(frozen=True, slots=True)
 class StagedQuery:
-    """A question whose statement has answers that come first. ``supposed`` is it while nothing is decided, at the price of all."""
+    """A question with a first stage. ``supposed`` is the question with undecided parts, at the price of all parts."""
 
     supposed: Posed
     words: Question
     scaled_groups: bool
 
     def answer(self, *, request_id: str | None) -> Answer:
-        """Buy what comes first, one after another, and then the rest."""
+        """Buy the parts of the first stage in order, then the rest."""
         self._require_payable()
         decided: tuple[DecidedRows, ...] = ()
         paid, notes = Cost.zero(), []
@@ -65,13 +65,13 @@ class StagedQuery:
         return self._rest(decided).answer(request_id=request_id, before=PriorCharge(paid, tuple(notes)))
 
     def explained(self) -> Explanation:
-        """What asking would do: one price, and every part."""
+        """The explanation: one price and every part."""
         ahead = self._looked_ahead()
         parts = [(_text(part), part.explained()) for part in ahead.first]
         return self._explanation(ahead.price, parts, ahead.rest.explained(), is_decided=ahead.is_decided)
 
     def _looked_ahead(self) -> _Ahead:
-        """What is still to be paid, and what for, as far as that can be told from what was bought before."""
+        """The price still to be paid and its parts, as known from earlier purchases."""
         decided: tuple[DecidedRows, ...] = ()
         price, parts = Cost.zero(), []
         for number in range(len(self._first)):
@@ -87,7 +87,7 @@ class StagedQuery:
         return _Ahead(price + (_priced(rest, self._share)[0] if is_decided else self._quoted(rest)), tuple(parts), rest, is_decided)
 
     def _quoted(self, part: Posed) -> Cost:
-        """The most that a part can cost which is only supposed: all of its share."""
+        """The maximum cost of an undecided part: all of its share."""
         planned = part.bound.checked_plan(self._share)
         if planned.measured is None:
             return Cost.zero()
@@ -96,7 +96,7 @@ class StagedQuery:
 
     @property
     def terms(self) -> Terms:
-        """What the whole is asked at."""
+        """The epsilon of the whole statement."""
         return self.supposed.terms
 
     @property
@@ -115,7 +115,7 @@ class StagedQuery:
 
     @property
     def _many(self) -> int:
-        """How many parts are measured."""
+        """The number of measured parts."""
         return 1 + sum(bool(statement.privates) for statement in self._first)
 
     def _bound(self, decided: tuple[DecidedRows, ...]) -> BoundStatement:
@@ -125,7 +125,7 @@ class StagedQuery:
         )
 
     def _part(self, statement: Statement) -> Posed:
-        """One of the answers that come first."""
+        """One part of the first stage."""
         span = dict(statement.spans)[""]
         bound = planned_at_will(self.supposed.curator, statement, scaled_groups=self.scaled_groups)
         return self._posed(bound, MARK + shortened(statement.text[span.start : span.end], PART_LENGTH_MAX))
@@ -139,7 +139,7 @@ class StagedQuery:
         return Posed(posed.curator, sql, posed.words, posed.dialect, bound, terms, posed.analyst)
 
     def _require_payable(self) -> None:
-        """Refuse, before anything is charged, what cannot be paid or computed as a whole; what was bought before is free."""
+        """Refuse, before anything is charged, a statement that cannot be paid or computed as a whole; earlier purchases are free."""
         price = self._looked_ahead().price
         if price != Cost.zero():
             self.supposed.curator.ledger.require_payable(self.supposed.analyst, price)
@@ -175,7 +175,7 @@ def _text(part: Posed) -> str:
 
 
 def _priced(part: Posed, share: Fraction) -> tuple[Cost, Purchase | None]:
-    """What a part costs, and its release where it was bought before: then it is free."""
+    """The cost of a part, and its release if it was bought before: then it is free."""
     planned, norms = part.priced(share)
     if planned.measured is None:
         return Cost.zero(), Purchase(planned, None, Cost.zero())

@@ -1,4 +1,4 @@
-"""The words of a statement, for a face that completes them: keywords, types, aggregates and functions."""
+"""The words of SQL statements for completion in interfaces: keywords, types, aggregates and functions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ ABS CAST CEIL CEILING CHARACTER_LENGTH CHAR_LENGTH COALESCE CONCAT CONTAINS CURR
 DAYOFMONTH DAYOFWEEK ENDS_WITH EXP EXTRACT FLOOR GETDATE GREATEST HOUR IF IFNULL LCASE LEAST LEFT LEN LENGTH LN LOCALTIMESTAMP LOWER LTRIM
 MINUTE MOD MONTH NOW NULLIF QUARTER REPLACE RIGHT ROUND RTRIM SIGN SQRT STARTS_WITH SUBSTR SUBSTRING TODAY TRIM TRY_CAST UCASE UPPER YEAR
 """
-"""Those that the parser has a class for."""
+"""Keywords for which the parser has a class."""
 KEYWORDS = tuple(_KEYWORDS.split())
 TYPES = ("BIGINT", "BOOLEAN", "DECIMAL", "DOUBLE", "INTEGER", "NUMERIC", "TEXT", "VARCHAR")
-"""Those that CAST is written with, most of the time."""
+"""The types most often used in CAST."""
 AGGREGATES = tuple(_AGGREGATES.split())
 
 
 def function_names() -> tuple[str, ...]:
-    """Aggregates, then functions of rows. Loads the binder, which takes a moment."""
+    """Aggregates, then scalar functions. Loads the binder, which is slow."""
     from lapwing.sql.scalars.handlers import BY_NAME
 
     return (*AGGREGATES, *sorted({*_FUNCTIONS.split(), *BY_NAME} - {*AGGREGATES, *KEYWORDS}))

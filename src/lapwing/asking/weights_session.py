@@ -1,6 +1,6 @@
-"""Sessions of private multiplicative weights: explained for nothing, paid for when they are opened, and stored when they are closed.
+"""Sessions of private multiplicative weights: explained free of charge, charged when they are opened, and stored when they are closed.
 
-A question is one count. Where the weights are near the exact count, what they say is the answer; else a fresh noisy count is, and the
+A question is one count. If the weights are near the exact count, their estimate is the answer; otherwise a fresh noisy count is, and the
 weights learn from it. The ledger is charged once, for all starts, before a row is read.
 """
 
@@ -36,7 +36,7 @@ from lapwing.sql import bind
 class WeightsSession:
     """Counts of one table over some columns, from weights that learn. ``with`` opens it, which charges, and closes it, which stores it.
 
-    Before it is opened, :meth:`explain` says what it will cost, beside other ways to the same counts; nothing is charged until then.
+    Before it is opened, :meth:`explain` gives its cost and that of alternatives for the same counts; opening it makes the first charge.
     """
 
     def __init__(self, curator: Curator, planned: PlannedWeights, weights: MultiplicativeWeights, analyst: str) -> None:
@@ -65,18 +65,18 @@ class WeightsSession:
 
     @property
     def cost(self) -> CostView:
-        """What opening it costs: all of its starts, however many are used."""
+        """The cost of opening it: all of its starts, even those that are not used."""
         return CostView.of(self.planned.certified.cost, self._curator.balance().budget, free=False)
 
     @property
     def other_ways(self) -> Alternatives:
-        """What direct counts, or a release of marginals, of the same error cost."""
+        """The cost of direct counts, or of a release of marginals, with the same error."""
         if self._other_ways is None:
             self._other_ways = other_ways(self.planned, self._curator.facts)
         return self._other_ways
 
     def explain(self) -> str:
-        """What is paid for, what it promises, and what else the same counts could be had by. Free; touches no data."""
+        """The price, the promised error, and alternatives for the same counts. Free; reads no data."""
         planned, request, ways = self.planned, self.planned.request, self.other_ways
         budget, cost = self._curator.budget(), self.cost
         cells = self._weights.probabilities().size
@@ -99,25 +99,25 @@ class WeightsSession:
         return "\n".join(lines)
 
     def _bounded(self) -> list[str]:
-        """What error bars do not reach to."""
+        """The note on errors that the error bars do not cover."""
         rows, unit = self.planned.stream.rows, self._curator.declaration.dataset.unit
         if rows.rows_per_unit >= self._curator.facts.table(rows.table).rows_per_unit_max:
             return []
         return [f"a {unit} counts for at most {rows.rows_per_unit} rows, and the errors do not reach to what that leaves out"]
 
     def report(self) -> str:
-        """What was asked and how it was served, and what that would have cost otherwise."""
+        """The questions by source of their answers, and the cost of the alternatives."""
         served = {kind: sum(count.served_by is kind for count in self._told.values()) for kind in CountSource}
         ways, cost = self.other_ways, self.cost
-        asked = served[CountSource.WEIGHTS] + served[CountSource.FRESH]
+        by_weights, fresh = served[CountSource.WEIGHTS], served[CountSource.FRESH]
+        asked = by_weights + fresh
         direct = asked * ways.direct
         dearer = float(ways.session / direct) if direct else float("inf")
         compared = f"the session cost {figure(dearer, digits=3)} times as much" if asked else "nothing was asked"
         release = "" if ways.release is None else f"; a release of marginals, epsilon {self._epsilon(ways.release):.3g}"
         return "\n".join(
             [
-                f"{asked:,} questions: {served[CountSource.WEIGHTS]:,} served by the weights, "
-                f"{served[CountSource.FRESH]:,} counted freshly",
+                f"{asked:,} questions: {by_weights:,} served by the weights, {fresh:,} counted freshly",
                 f"paid: epsilon {cost.epsilon:.3g} for {self.planned.request.starts} starts, of which {self.starts_left} were not used",
                 f"asked directly, the same would have cost epsilon {self._epsilon(direct) if direct else 0.0:.3g}{release}: {compared}",
             ]
@@ -126,10 +126,10 @@ class WeightsSession:
     def _epsilon(self, loss: Fraction) -> float:
         return epsilon_of_loss(self._curator.balance().budget, charge_loss(loss))
 
-    # -- its life -----------------------------------------------------------------------------------------------------------------
+    # -- life cycle -----------------------------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Pay for all of it. Afterwards questions are answered until the starts are used up."""
+        """Charge for the whole session. Afterwards questions are answered until the starts are used up."""
         with self._one_at_a_time:
             if self._stream is not None or self._is_closed:
                 raise Refused("session-ended", "a session is opened once", hint="plan another one, at its price")
@@ -140,21 +140,22 @@ class WeightsSession:
 
     @property
     def starts_left(self) -> int:
-        """How many more fresh counts there can be, or could have been; after the last nothing is answered that was not told before."""
+        """How many fresh counts are left, or were left at closing; after the last one only repeated questions are answered."""
         return self._left if self._stream is None else self._stream.starts_left
 
     @property
     def told(self) -> Mapping[str, WeighedCount]:
-        """All that was told, by question."""
+        """All answers, by question."""
         return dict(self._told)
 
     @property
     def weights(self) -> MultiplicativeWeights:
-        """The weights as they are now. They are public."""
+        """The present weights. They are public."""
         return self._weights
 
     def ask(self, sql: str, *, dialect: str = "duckdb") -> WeighedCount:
-        """One count: ``SELECT COUNT(*) FROM table WHERE ..`` over the columns of the session. What it does not answer is refused, free."""
+        """One count: ``SELECT COUNT(*) FROM table WHERE ..`` over the columns of the session. Other statements are refused, free of
+        charge."""
         curator = self._curator
         statement = bind(sql, curator.facts, settings=curator.settings, unit_columns=unit_columns(curator.declaration), dialect=dialect)
         question = count_question(statement, curator.facts, self.planned)
@@ -178,7 +179,7 @@ class WeightsSession:
         return WeighedCount(noisy, CountSource.FRESH, planned.fresh_error, sure, stream.starts_left)
 
     def close(self) -> None:
-        """Store what was told: from now on it is answered for nothing, in any session. Starts that are left are lost."""
+        """Store the answers: from now on they are free in any session. Unused starts are lost."""
         with self._one_at_a_time:
             stream, self._stream, self._is_closed = self._stream, None, True
             if stream is not None:
@@ -202,7 +203,7 @@ def plan_weights(
     confidence: Number | None = None,
     analyst: str,
 ) -> WeightsSession:
-    """A session that is not open yet; see :meth:`lapwing.data_set.DataSet.weights`."""
+    """A session that has not been opened; see :meth:`lapwing.data_set.DataSet.weights`."""
     facts = curator.facts
     parts = () if start is None else start.terms.request.wanted
     own = {column: cut for part in parts for column, cut in part.bins if column in columns}
@@ -241,7 +242,7 @@ def plan_weights(
 
 
 def weighed_before(curator: Curator, *, analyst: str | None = None) -> tuple[WeightsLog, ...]:
-    """What closed sessions about the newest version told, newest first, as far as this analyst may see it. Free."""
+    """The answers of closed sessions on the newest version, newest first, that this analyst may see. Free."""
     ledger, who = curator.ledger, curator.analyst_default if analyst is None else analyst
     if ledger.balance().closed:
         return ()
@@ -251,7 +252,7 @@ def weighed_before(curator: Curator, *, analyst: str | None = None) -> tuple[Wei
 
 
 def _told_before(curator: Curator, analyst: str, confidence: Fraction) -> dict[str, WeighedCount]:
-    """By question: the count with the least error, of those that are right with at least this confidence."""
+    """By question: the count with the least error among those with at least this confidence."""
     found: dict[str, WeighedCount] = {}
     for log in weighed_before(curator, analyst=analyst):
         for key, count in log.told.items():

@@ -1,7 +1,7 @@
-"""Which bounding plan, with which parameter: the least predicted total error, truncation and noise together.
+"""The choice of bounding plan and parameter: least predicted total error, from truncation and noise together.
 
-Inputs are public: declared domains, bought or assumed contributions, the share of rows a filter keeps by its text. Every candidate would be
-certified; the choice moves accuracy and speed only. Ranked plans are near the bare engine's speed, bounding after the filter costs a
+Inputs are public: declared domains, bought or assumed contributions, the share of rows a filter keeps by its text. Every candidate can be
+certified; the choice affects accuracy and speed only. Ranked plans are near the bare engine's speed, bounding after the filter costs a
 GROUP BY on the unit, so the latter has to be clearly better.
 """
 
@@ -21,26 +21,26 @@ WORTH_A_SHUFFLE = 0.8
 NEGLIGIBLE = 0.1
 """When noise stays below this many rows even at the cap, no row is left out."""
 SELECTIVE = 0.2
-"""A filter that keeps less than this leaves so few rows that a GROUP BY on the unit costs next to nothing."""
+"""After a filter that keeps less than this, a GROUP BY on the unit is cheap."""
 SKEW = 1.35
-"""Assumed ratio of the root mean square to the mean of what is lost per group: large groups lose most (1.34 for weights i^-0.7)."""
+"""Assumed ratio of the root mean square to the mean of the loss per group: large groups lose most (1.34 for weights i^-0.7)."""
 GROUPED_WASTE = 1.5
-"""Assumed loss of the grouped plan: it keeps as much as a limit smaller by this factor would."""
+"""Assumed loss of the grouped plan: that of a limit smaller by this factor."""
 DISTINCT_ROWS = 4.0
-"""Rows of each unit that count towards distinct values whose number is not declared: values that many units share show up with any of
+"""Rows of each unit that count towards distinct values of undeclared number: values that many units share occur in any of
 them.
 """
 DISCOVERED_GROUPS_MIN = 50
-"""Groups that are discovered are taken to be at least so many."""
+"""Assumed least number of discovered groups."""
 KEY_THRESHOLD = 7.0
-"""Units that a group needs to be shown, in standard deviations of the noise of their number."""
+"""Units that a group needs to be released, in standard deviations of the noise of their number."""
 CONCENTRATION = 0.85
 """Assumed ratio of the Euclidean norm of a unit's counts over groups to their sum, when there are several groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundingInputs:
-    """What the choice depends on."""
+    """The inputs of the choice."""
 
     contributions: Contributions
     rows_per_unit_max: int
@@ -55,29 +55,29 @@ class BoundingInputs:
     units_only: bool
     """Only distinct units are counted: a unit moves each of its groups by 1, whatever its rows."""
     loss_weight: float = 1.0
-    """How much a lost row matters, over all vectors: 1 for counts, less where only averages are asked."""
+    """Weight of a lost row over all vectors: 1 for counts, less if only averages are requested."""
     noise_weight: float = 1.0
     """Noise of a vector that one row moves by its largest value, in typical values: 1 for counts, more for sums."""
     distinct: bool = False
-    """Distinct values are counted: only ranked bounding serves, and few rows of each unit already show most values."""
+    """Distinct values are counted: only ranked bounding applies, and a few rows of each unit already contain most values."""
     ratios: bool = False
-    """Moments or quantiles are asked for: all rows must weigh alike in them, so only a limit on rows serves."""
+    """Moments or quantiles are requested: all rows must have equal weight, so only a limit on rows applies."""
     fans_out: bool = False
     """Rows are joined to several rows each: bounding before the join would lose most pairs."""
     keeps_rows: bool = False
-    """Rows are looked at together, in windows: none may be left out before."""
+    """Windows read rows together: no row may be left out before."""
     values: int | None = None
-    """How many distinct values there can be, where they are counted and that is declared."""
+    """The declared maximum number of distinct values, if they are counted."""
     keys_only: bool = False
-    """Nothing but the groups themselves is asked for: no noise but that which finds them, and it does not grow with a unit's rows."""
+    """Only the groups themselves are requested: the only noise is that of partition selection, which does not grow with a unit's rows."""
     real_keys: bool = False
-    """Some key is a computed real, by which a unit's groups cannot be chosen."""
+    """Some key is a computed real, so a unit's groups cannot be chosen."""
 
     @property
     def groups_guess(self) -> int:
-        """How many groups the rows are taken to lie in where groups are discovered: as many as have about the units one needs to be shown.
+        """The assumed number of groups if they are discovered: as many as could have about the units that a released group needs.
 
-        Every group that is shown has more, and they matter; those that stay hidden do not.
+        Every released group has more units, and only released groups matter.
         """
         shown = self.contributions.thinned(min(self.kept, 1.0)).units() / (KEY_THRESHOLD * self.unit_noise)
         return max(DISCOVERED_GROUPS_MIN, round(shown))
@@ -95,18 +95,18 @@ def unit_noise_of(account: Account, loss: float, neighbours: Neighbours) -> floa
 
 
 class BoundingKind(Enum):
-    """The bounding plans there are to choose from."""
+    """The available bounding plans."""
 
     RANKED = "ranked"
-    """Rows are left out before the filter, by a rank that was drawn at preparation."""
+    """Rows are left out before the filter, by a random rank drawn at preparation."""
     CLIPPED = "clipped"
-    """After the filter, what a unit adds to the groups is scaled down to a norm."""
+    """After the filter, a unit's vector over the groups is clipped to a norm."""
     GROUPED = "grouped"
     """After the filter, a unit keeps a few groups, and a few rows in each."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BoundingPlan:
     """A bounding plan with its parameter and prediction, in rows per cell."""
 
     kind: BoundingKind
@@ -121,17 +121,17 @@ class Choice:
         return math.hypot(self.truncation, self.noise)
 
     def weighed(self, situation: BoundingInputs) -> float:
-        """The same over all vectors of the statement, which is what is minimised."""
+        """The same over all vectors of the statement: the minimised quantity."""
         return math.hypot(situation.loss_weight * self.truncation, situation.noise_weight * self.noise)
 
 
-def choose(situation: BoundingInputs) -> Choice:
-    """The plan to use."""
+def choose(situation: BoundingInputs) -> BoundingPlan:
+    """The chosen plan."""
     if situation.rows_per_unit_max == 1 or situation.keys_only or (situation.units_only and situation.cells == 1):
-        return Choice(BoundingKind.RANKED, float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
+        return BoundingPlan(BoundingKind.RANKED, float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
     full = _ranked(situation, float(situation.rows_per_unit_max))
     if full.noise < NEGLIGIBLE:
-        return full  # nothing is gained by leaving out a row
+        return full  # leaving out rows gains nothing
     if situation.distinct:
         return _distinct(situation)
     ranked = best_ranked(situation)
@@ -139,7 +139,7 @@ def choose(situation: BoundingInputs) -> Choice:
     if after is None:
         return ranked
     if situation.fans_out or (situation.cells is None and after.kind is BoundingKind.CLIPPED):
-        # Discovering groups makes a step per unit anyway, and a unit that keeps all of its rows helps to find all of its groups.
+        # Discovering groups takes a step per unit anyway, and a unit that keeps all its rows counts in all its groups.
         return after
     nothing_to_gain = situation.kept >= 1.0 and situation.cells == 1
     worth = WORTH_A_SHUFFLE if situation.kept > SELECTIVE else 1.0
@@ -147,7 +147,7 @@ def choose(situation: BoundingInputs) -> Choice:
     return after if better and not nothing_to_gain else ranked
 
 
-def best_ranked(situation: BoundingInputs) -> Choice:
+def best_ranked(situation: BoundingInputs) -> BoundingPlan:
     """The best limit on rows before the filter."""
     return _best(situation, (_ranked(situation, limit) for limit in _row_limits(situation)))
 
@@ -158,13 +158,13 @@ def _row_limits(situation: BoundingInputs) -> list[float]:
     return [float(most)] if situation.keeps_rows else candidate_limits(most, whole=True)
 
 
-def _best(situation: BoundingInputs, choices: Iterable[Choice]) -> Choice:
+def _best(situation: BoundingInputs, choices: Iterable[BoundingPlan]) -> BoundingPlan:
     return min(choices, key=lambda choice: choice.weighed(situation))
 
 
 def candidate_limits(most: int, *, whole: bool) -> list[float]:
     """Candidate limits, closer than a tenth apart."""
-    # Below one row every unit would be scaled down: less noise, but a shrunken answer rather than an estimate.
+    # Below one row every unit would be scaled down: less noise, but a biased answer.
     value = 1.0
     limits = {value, float(most)}
     while value < most:
@@ -174,15 +174,15 @@ def candidate_limits(most: int, *, whole: bool) -> list[float]:
 
 
 def _cells(situation: BoundingInputs) -> float:
-    """Groups that share a loss; fewer than there are, because groups are not of one size."""
+    """The effective number of groups that share a loss; fewer than the actual number, because group sizes differ."""
     cells = situation.groups_guess if situation.cells is None else situation.cells
     return cells / SKEW if cells > 1 else 1.0
 
 
-def _distinct(situation: BoundingInputs) -> Choice:
-    """How many rows of each unit show the values: one is enough where there are many more units than values.
+def _distinct(situation: BoundingInputs) -> BoundingPlan:
+    """The rows of each unit that are needed to show the values: one if there are many more units than values.
 
-    Of ``values`` values that are equally frequent, ``values * exp(-rows / values)`` are expected to be in none of the rows looked at.
+    Of ``values`` values that are equally frequent, ``values * exp(-rows / values)`` are expected to be in none of the rows read.
     """
     most = float(situation.rows_per_unit_max)
     if situation.values is None:
@@ -196,15 +196,15 @@ def _distinct(situation: BoundingInputs) -> Choice:
     return _ranked(situation, min(_row_limits(situation), key=error))
 
 
-def lost_share(situation: BoundingInputs, choice: Choice) -> float:
-    """Predicted share of the rows that a choice leaves out."""
+def lost_share(situation: BoundingInputs, choice: BoundingPlan) -> float:
+    """Predicted share of the rows that a bounding plan leaves out."""
     rows = situation.kept * situation.contributions.rows()
     return min(choice.truncation * _cells(situation) / rows, 1.0) if rows > 0 else 0.0
 
 
-def _ranked(situation: BoundingInputs, limit: float) -> Choice:
+def _ranked(situation: BoundingInputs, limit: float) -> BoundingPlan:
     missing = situation.kept * situation.contributions.excess(limit) / _cells(situation)
-    return Choice(
+    return BoundingPlan(
         BoundingKind.RANKED, limit, missing, situation.unit_noise * (_units_norm(situation, limit) if situation.units_only else limit)
     )
 
@@ -215,8 +215,8 @@ def _units_norm(situation: BoundingInputs, limit: float) -> float:
     return math.sqrt(groups) if situation.account is Account.APPROXIMATE else groups
 
 
-def _after_filter(situation: BoundingInputs) -> Choice | None:
-    """Clipped where the noise is Gaussian, else grouped; None where neither fits the statement."""
+def _after_filter(situation: BoundingInputs) -> BoundingPlan | None:
+    """Clipped where the noise is Gaussian, else grouped; None if neither applies to the statement."""
     clip = situation.account is Account.APPROXIMATE and not situation.units_only
     if situation.ratios or (not clip and (situation.has_average or situation.real_keys)):
         return None
@@ -225,23 +225,23 @@ def _after_filter(situation: BoundingInputs) -> Choice | None:
     gaussian = situation.account is Account.APPROXIMATE
     share = situation.kept if situation.kept < 1.0 else 1.0
 
-    def candidate(limit: float) -> Choice:
+    def candidate(limit: float) -> BoundingPlan:
         # The first row of a unit lies in one group; only further ones can spread.
         rows = limit if limit <= 1 else 1 + (limit - 1) / spread
         norm = limit
         if situation.units_only:
             norm = _units_norm(situation, limit)
         elif not clip and several:
-            # A unit that has more groups, or more rows of one group, than its share loses some below the limit too.
+            # A unit with more groups, or more rows of one group, than its share loses rows even below the limit.
             rows /= GROUPED_WASTE
             groups = groups_for(limit, situation.cells)
             norm = math.sqrt(groups) * math.ceil(limit / groups) if gaussian else limit
         missing = situation.contributions.excess(rows, share=share) / _cells(situation)
-        return Choice(BoundingKind.CLIPPED if clip else BoundingKind.GROUPED, limit, missing, situation.unit_noise * norm)
+        return BoundingPlan(BoundingKind.CLIPPED if clip else BoundingKind.GROUPED, limit, missing, situation.unit_noise * norm)
 
     return _best(situation, (candidate(limit) for limit in candidate_limits(situation.rows_per_unit_max, whole=not clip)))
 
 
 def groups_for(limit: float, cells: int | None) -> int:
-    """How many groups a unit keeps when it may count with ``limit`` rows: the square root, so that rows per group are as many."""
+    """The number of groups of a unit with ``limit`` rows: the square root, so that it equals the rows per group."""
     return 1 if cells == 1 else max(1, round(math.sqrt(limit)))

@@ -1,9 +1,9 @@
-"""The cap on the norm of what a unit adds to a statement, and how much the cap may take away, from fitted norms.
+"""The clipping bound on the norm of a unit's vector, and its clipping bias, from fitted norms.
 
-The release multiplies each unit's vector by ``min(1, cap / norm)`` and adds noise in proportion to the cap to each cell. What that takes
-away has a Euclidean length of at most the *excess*, the sum of what norms have above the cap. How much of it shows in the cells depends on
-how units spread: one with all its rows in one cell loses it there; one with its rows all over the cells has many more rows for the same
-norm. The released sum of all cells, beside the sum of norms, tells how many are of either kind.
+The release multiplies each unit's vector by ``min(1, cap / norm)`` and adds noise in proportion to the cap to each cell. The clipped
+part has a Euclidean length of at most the *excess*, the sum of the parts of norms above the cap. Its effect on the cells depends on
+how units spread: a unit with all its rows in one cell loses it there; a unit with rows in all cells has many more rows for the same
+norm. The released sum of all cells, compared with the sum of norms, shows how many units are of either kind.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ import numpy as np
 from lapwing.contribution.model import ContributionModel, Floats, gamma_quantile
 
 BEYOND = 0.05
-"""Chance that an interval, of noise and what was cut, misses: the interval the cap is chosen for."""
+"""Failure probability of the interval, of noise and clipping bias together, for which the cap is chosen."""
 FIT_BEYOND = 0.05
-"""Chance that more than the fit's upper bound was cut."""
+"""Probability that the clipping bias exceeds the fit's upper bound."""
 UNLIKE = 0.2
-"""Standard deviation, as a share of the expected loss, by which cells of unlike units lose more or less than others."""
+"""Standard deviation of the loss among cells of different units, as a share of the expected loss."""
 RARE = 0.005
-"""Long units that are in a given cell with a smaller chance, all together, are left out of its interval."""
+"""Units with long vectors whose joint probability of being in a given cell is smaller than this are left out of its interval."""
 STEPS_FINE = 4
-"""Caps tried between two neighbouring edges of bins, once the best edge is known."""
+"""Number of caps tried between two neighbouring edges of bins after the best edge is known."""
 ODDS_UNKNOWN = 6.0
-"""While nothing is known: how many units are spread over all cells for one in a single cell, at norm 1; a longer norm makes it less
-likely, in proportion, since of rows in one cell the norm is their sum."""
+"""Prior ratio of units spread over all cells to units in a single cell, at norm 1; a longer norm makes spreading less
+likely, in proportion, because the norm of rows in one cell is their sum."""
 CHANCES = 64
-"""Chances that two rows are together that are tried."""
+"""Tried probabilities that two rows are in the same cell."""
 COUNTED = 0.05
-"""If more than this part of the units have a norm of at most 2, norms are taken to be those of counts."""
+"""If more than this part of the units have a norm of at most 2, norms are assumed to be those of counts."""
 COMMON = 0.8
-"""The norm that this part of the units do not surpass is the first guess of the norm of a row, where it is not known."""
+"""This quantile of the norms is the first guess of the norm of a row, if it is unknown."""
 GRAINS = 64
-"""Norms of a row that are tried, where it is not known."""
+"""Tried norms of a row, if it is unknown."""
 SKEW_POWER = 0.15
-"""Cells are of unlike sizes, the more so the more there are: the cap is chosen for a cell this power of their number larger than the mean,
+"""Cells differ in size, more so the more there are: the cap is chosen for a cell this power of their number larger than the mean,
 1.8 times as large among 50 and 2.8 times among 1,000, which is nearer to their root mean square."""
 LIKELY_UNITS = 0.5
-"""Units above a norm of which fewer than so many are expected are not predicted."""
+"""Units above a norm are ignored if fewer than this many are expected."""
 UNSEEN_CELLS = 0.1
-"""The share of cells in which one unit of the largest norm may go unmentioned."""
+"""The share of cells whose error bars may ignore one unit of the largest norm."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapChoice:
-    """A cap, and what is predicted of it."""
+    """A cap and its predicted effects."""
 
     cap: float
     lost: float
-    """Expected share of the sum of all cells, and of an ordinary cell, that the cap takes away."""
+    """Expected share of the sum of all cells, and of an ordinary cell, that the cap removes."""
     lost_upper: float
     above: float
     """Expected units above the cap."""
@@ -62,18 +62,19 @@ class CapChoice:
     bias: float
     """Expected loss of an ordinary cell."""
     loss: float
-    """Root mean square of what cells are likely to lose: larger ones lose more, and long units are in a few of them."""
+    """Root mean square of the likely losses of cells: larger cells lose more, and units with long vectors are in few cells."""
     total: float
-    """Expected sum of all cells before anything is cut off."""
+    """Expected sum of all cells before clipping."""
     width: float
     """Width of the interval of a typical cell, which is larger than an ordinary one."""
 
 
 def best_cap(fit: ContributionModel, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None) -> CapChoice:
-    """The cap with the narrowest interval of a typical cell, noise and what was cut together; where no norm is seen, with the least error.
+    """The cap with the narrowest interval of a typical cell, noise and clipping bias together; if no norm is significant, the cap with the
+    least error.
 
-    ``unit_noise`` is the standard deviation of a cell's noise under cap 1, ``total_l1`` the sum over all cells, if it is known about,
-    ``grain`` the norm of a unit with one row: 1 for counts. What is not known is guessed from the norms.
+    ``unit_noise`` is the standard deviation of a cell's noise under cap 1, ``total_l1`` the approximate sum over all cells, if it is known,
+    ``grain`` the norm of a unit with one row: 1 for counts. Unknown values are estimated from the norms.
     """
     spread = _spread(fit, math.inf, cells, total_l1, grain)
     coarse = [float(edge) for edge in fit.edges]
@@ -87,10 +88,10 @@ def best_cap(fit: ContributionModel, *, unit_noise: float, cells: int, total_l1:
 
 
 def _log_errors(fit: ContributionModel, caps: Sequence[float], unit_noise: float, spread: _Spread) -> Floats:
-    """Under each cap the mean logarithm of the error of a typical cell, over all that may be there.
+    """For each cap the mean logarithm of the error of a typical cell, over all curves of the fit.
 
-    Where nothing is seen, norms may be of any size, and the interval that reaches to all of them is long under every cap. So being off by
-    a factor counts alike, whatever the size.
+    If no norm is significant, norms may have any size, and an interval that covers all of them is long under every cap. So an error by
+    a factor has the same weight at every size.
     """
     lost = (fit.beyond_caps(caps, 1) * spread.reached * spread.cells ** (SKEW_POWER - 1.0)) @ fit.tails.T
     return np.asarray(np.log(np.hypot(unit_noise * np.asarray(caps)[:, None], lost)) @ fit.chances)
@@ -99,7 +100,7 @@ def _log_errors(fit: ContributionModel, caps: Sequence[float], unit_noise: float
 def predicted_at_edges(
     fit: ContributionModel, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None
 ) -> list[CapChoice]:
-    """What a cap at each edge of a bin would do."""
+    """The predictions for a cap at each edge of a bin."""
     spread = _spread(fit, math.inf, cells, total_l1, grain)
     upper = fit.upper_at_edges(spread.reached, beyond=FIT_BEYOND)
     return _predicted(fit, [float(edge) for edge in fit.edges], unit_noise, spread, upper)
@@ -108,23 +109,23 @@ def predicted_at_edges(
 def predicted(
     fit: ContributionModel, cap: float, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None
 ) -> CapChoice:
-    """What a cap chosen elsewhere would do."""
+    """The predictions for a cap chosen elsewhere."""
     return _predicted(fit, [cap], unit_noise, _spread(fit, math.inf, cells, total_l1, grain))[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spread:
-    """How units spread over the cells."""
+    """The distribution of units over the cells."""
 
     cells: int
     together: float
-    """The chance that two rows of one unit are in the same cell."""
+    """The probability that two rows of one unit are in the same cell."""
     reached: Floats
-    """For a unit of each bin of the fit, and of the heap: the sum of its cells over its norm. Its square is in how many cells it is."""
+    """For a unit of each bin of the fit, and of the heap: the ratio of its L1 norm to its L2 norm. The square is its number of cells."""
 
 
 def _spread(fit: ContributionModel, cap: float, cells: int, total_l1: float | None, grain: float | None) -> _Spread:
-    """The spread with which the cells, clipped at ``cap``, add up to ``total_l1``."""
+    """The spread for which the cells, clipped at ``cap``, add up to ``total_l1``."""
     norms = fit.norms()
     if cells == 1:
         return _Spread(1, 1.0, np.ones_like(norms))
@@ -142,7 +143,7 @@ def _spread(fit: ContributionModel, cap: float, cells: int, total_l1: float | No
 
 
 def _rows_norm(fit: ContributionModel, below: Floats, cells: int, total_l1: float | None) -> float:
-    """A guess of the norm of a row: that of a common unit, or as much less as it takes for the cells to add up to what they do."""
+    """An estimate of the norm of a row: that of a common unit, lowered until the cells add up to their total."""
     common = _quantile_norm(fit, COMMON)
     if total_l1 is None:
         return common
@@ -152,8 +153,8 @@ def _rows_norm(fit: ContributionModel, below: Floats, cells: int, total_l1: floa
 
 
 def _reached(in_rows: Floats, together: float) -> Floats:
-    """Rows over their norm, where each has norm 1: with r rows the expected square of the norm is r + r (r - 1) times the chance that two
-    are in one cell."""
+    """Rows over their norm, where each has norm 1: with r rows the expected square of the norm is r + r (r - 1) times the probability that
+    two are in one cell."""
     in_rows = np.maximum(in_rows, 1.0)
     rows = (np.sqrt((1.0 - together) ** 2 + 4.0 * together * in_rows**2) - (1.0 - together)) / (2.0 * together)
     return np.clip(rows / in_rows, 1.0, together**-0.5)
@@ -165,7 +166,7 @@ def _counted(fit: ContributionModel) -> bool:
 
 
 def _quantile_norm(fit: ContributionModel, part: float) -> float:
-    """The norm that a part of the units do not surpass."""
+    """A quantile of the norms."""
     units = np.cumsum(np.maximum(fit.expected, 0.0))
     return float(fit.norms()[int(np.searchsorted(units, part * units[-1]))])
 
@@ -198,7 +199,7 @@ def _predicted(
 
 
 def _likely_loss(fit: ContributionModel, caps: Sequence[float], spread: _Spread) -> Floats:
-    """Over cells of unlike sizes, the root mean square of what each loses; units so long that there may well be none are left out."""
+    """The root mean square of the losses of cells of different sizes, without units so long that probably none exist."""
     units = np.clip(np.cumsum(np.maximum(fit.expected, 0.0)[::-1])[::-1] - LIKELY_UNITS, 0.0, np.maximum(fit.expected, 0.0))
     mean = (fit.beyond_caps(caps, 1) * spread.reached) @ units * spread.cells ** (SKEW_POWER - 1.0)
     by_chance = (fit.beyond_caps(caps, 2) * (1.0 - spread.reached**2 / spread.cells)) @ units / spread.cells
@@ -215,17 +216,17 @@ def bias_bound(
     grain: float | None = None,
     extreme: float = 0.0,
 ) -> list[float]:
-    """For each released value: how far the upper end of the interval of its noise moves up, to reach what the cap took away.
+    """For each released value: how far the upper end of its noise interval must move up to cover the clipping bias.
 
-    Norms are over ``cells``. There is a value for each, or for as many together as there are cells for a value; the noise of ``choice`` is
+    Norms are over ``cells``. There is a value for each cell, or one for each equal block of cells; the noise of ``choice`` is
     that of a value.
 
-    With the interval of the noise alone at ``1 - beyond``, both together miss with chance ``beyond``, if the tail is of the fitted family
-    and units spread over the cells by chance. One unit that adds ``extreme`` to all cells together, which nothing private can see, is
-    allowed for besides.
+    With the interval of the noise alone at ``1 - beyond``, both together miss with probability ``beyond``, if the tail is of the fitted
+    family and units spread over the cells at random. One unit that adds ``extreme`` to all cells together, which no private mechanism can
+    detect, is allowed for in addition.
     """
     released = np.asarray(values, dtype=np.float64)
-    if cells == 1:  # the released value is itself a sum of norms, and says more about their tail
+    if cells == 1:  # the released value is itself a sum of norms, and is informative about their tail
         fit = fit.informed(choice.cap, float(released[0]), choice.noise)
     shares = shares_of(released, choice.noise)
     spread = _spread(fit, choice.cap, cells, float(released.sum()), grain)
@@ -241,7 +242,7 @@ def bias_bound(
 
 
 def lost_beside(fit: ContributionModel, choice: CapChoice, kept: float) -> tuple[float, float]:
-    """Of a single value that was released as ``kept``, above 0: the expected share that the cap took away, and the largest likely one."""
+    """For a single value released as ``kept``, above 0: the expected share removed by the cap, and the largest likely share."""
     informed = fit.informed(choice.cap, kept, choice.noise)
     excess, most = informed.excess(choice.cap), informed.excess_upper(choice.cap, beyond=FIT_BEYOND)
     return excess / (kept + excess), most / (kept + most)
@@ -250,7 +251,7 @@ def lost_beside(fit: ContributionModel, choice: CapChoice, kept: float) -> tuple
 def chance_of_parts(
     fit: ContributionModel, cap: float, *, cells: int, total_l1: float | None, shares: Floats, grain: float | None
 ) -> Floats:
-    """How much what parts with these shares of the whole lose under a cap differs, by chance, from their shares of all that is lost.
+    """The random deviation of the losses of parts with these shares from their shares of the total loss under a cap.
 
     A standard deviation for each; rare long units are left out.
     """
@@ -260,7 +261,7 @@ def chance_of_parts(
 
 
 def shares_of(released: Floats, noise: float) -> Floats:
-    """Each part's share of the whole, drawn towards the mean as far as the parts differ by noise alone."""
+    """Each part's share of the whole, shrunk towards the mean as far as the parts differ by noise alone."""
     mean = max(float(released.mean()), noise / math.sqrt(len(released)))
     signal = max(1.0 - noise**2 / max(float(released.var()), 1e-300), 0.0) if len(released) > 1 else 1.0
     clipped = np.maximum(mean + signal * (released - mean), 0.0)
@@ -268,11 +269,12 @@ def shares_of(released: Floats, noise: float) -> Floats:
 
 
 def _by_share(released: Floats, noise: float, rate: float) -> float:
-    """What the variance of a value and its loss together has above the noise's, since noise hides the share from which the loss is guessed.
+    """The variance of a value and its loss together, less that of the noise: the loss is estimated from a noisy share.
 
-    With ``rate`` lost for each one kept, the truth is ``1 + rate`` times what was kept. Let kept values have the variance t from part to
-    part, and the noise n: the guess of one, drawn towards the mean by s = t / (t + n), is off by s n, and goes with the noise by s n as
-    well, so that the loss adds (rate^2 + 2 rate) s n. t is known from the released values only, so the largest likely one is taken.
+    With ``rate`` lost per kept unit, the truth is ``1 + rate`` times the kept value. Let kept values have the variance t from part to
+    part, and the noise n: the estimate of one, shrunk towards the mean by s = t / (t + n), has the error s n and the covariance s n with
+    the noise as well, so that the loss adds (rate^2 + 2 rate) s n. t is known from the released values only, so the largest likely one is
+    taken.
     """
     freedom = len(released) - 1
     if not freedom or rate <= 0.0:
@@ -285,9 +287,9 @@ def _by_share(released: Floats, noise: float, rate: float) -> float:
 
 
 def _extreme(extreme: float, cap: float, spread: _Spread, shares: Floats) -> Floats:
-    """What a unit with ``extreme`` in all cells together would lose in each part, at home in one of them, and else like the others.
+    """The loss of a unit with ``extreme`` in all cells together in each part, if it is concentrated in one of them.
 
-    How much it has at home follows from the chance that two of its rows are together. Its home may go unmentioned among many parts.
+    Its concentration follows from the probability that two of its rows are together. Among many parts, that one may be ignored.
     """
     norm = extreme * math.sqrt(spread.together)
     even = float(shares @ shares)
@@ -299,8 +301,8 @@ def _extreme(extreme: float, cap: float, spread: _Spread, shares: Floats) -> Flo
 def _in_parts(fit: ContributionModel, caps: Sequence[float], spread: _Spread, shares: Floats, parts: int) -> tuple[Floats, Floats]:
     """Mean and variance of what a part with each share of the whole (rows) loses under each cap (columns), rare long units left out.
 
-    A part is one cell, or several together; where there is one part, it has every unit. A unit loses as much in each part it is in; if
-    it is in all of them, nothing is left to chance.
+    A part is one cell or several; a single part has every unit. A unit loses the same in each of its parts; if
+    it is in all of them, there is no random variation.
     """
     lost = fit.beyond_caps(caps, 1) * spread.reached
     if parts == 1:
@@ -320,21 +322,22 @@ def _ordinary(units: Floats, shares: Floats) -> Floats:
 
 
 def _unsure(mean: Floats, upper: Floats | float, excess: Floats | float, shares: Floats | float) -> Floats:
-    """How much more than the mean a part may lose, at ``FIT_BEYOND``: as all parts together may; where no loss is expected, its share."""
+    """The excess over the mean that a part may lose, at ``FIT_BEYOND``: the ratio for all parts together; without an expected loss, its
+    share."""
     whole = np.maximum(excess, 0.0)
     factor = np.maximum(np.asarray(upper) - whole, 0.0) / np.maximum(whole, 1e-9)
     return np.asarray(np.where(mean > 0.0, factor * mean, np.asarray(shares) * upper))
 
 
 def _added(mean: Floats, unsure: Floats, variance: Floats, noise: Floats, parts: int, beyond: float, by_share: float = 0.0) -> Floats:
-    """What reaches beyond the noise's own interval: the expected loss, and the uncertainties that do not come together.
+    """The extension of the interval beyond the noise: the expected loss, and independent uncertainties.
 
-    ``unsure`` is how much more than the expected loss it may be at ``FIT_BEYOND``, ``variance`` is by chance from part to part,
-    ``by_share`` the variance that comes from a share which is not known well.
+    ``unsure`` is how much more than the expected loss it may be at ``FIT_BEYOND``, ``variance`` is the random variance between parts,
+    ``by_share`` the variance from an uncertain share.
     """
     normal = NormalDist()
     both, one, fitted = -normal.inv_cdf(beyond / 2.0), -normal.inv_cdf(beyond), -normal.inv_cdf(FIT_BEYOND)
-    # A loss makes the lower end safer; the upper end may then miss with nearly the whole chance.
+    # A loss makes the lower end safer; the upper end may then use nearly the whole failure probability.
     score = one + (both - one) * np.exp(-1.5 * mean / noise)
     by_part = np.maximum(gamma_quantile(mean, variance, score), mean) - mean
     unlike = score * UNLIKE * mean if parts > 1 else 0.0

@@ -1,6 +1,6 @@
-"""The same question with fewer rows of one unit on the way: what only distinguishes units or values needs no row twice.
+"""Deduplication: the same query with fewer intermediate rows per unit, because distinct counts and groups need no duplicate rows.
 
-Both rewrites are chosen here and trusted nowhere: the certifier derives rows and work of whatever comes out.
+Both rewrites are untrusted: the certifier derives rows and work from their result.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNIT_REPEATS_DO_NOT_MATTER = frozenset({UnitAggregateKind.MIN, UnitAggregateKin
 
 
 def without_repeats(query: PrivateQuery, facts: Facts) -> PrivateQuery:
-    """The query over rows that are repeated no more than it takes. Joins whose columns nobody reads become conditions, for example."""
+    """The query with as few duplicate rows as possible. For example, joins whose columns are unused become conditions."""
     source = _shortened(query.source, facts)
     if all(aggregate.kind in _REPEATS_DO_NOT_MATTER for aggregate in query.aggregates):
         read = [key for _, key in query.keys]
@@ -50,7 +50,7 @@ def _read(expressions: list[Expression]) -> frozenset[str]:
 
 
 def _shortened(relation: Relation, facts: Facts) -> Relation:
-    """The very same rows; behind a condition on the unit only existence counts, so repeats there do not matter."""
+    """The same rows; behind a condition on the unit only existence counts, so duplicates there do not matter."""
     match relation:
         case Scan():
             return relation
@@ -72,7 +72,7 @@ def _shortened(relation: Relation, facts: Facts) -> Relation:
 
 
 def _distinct(relation: Relation, read: frozenset[str], facts: Facts) -> Relation:
-    """A relation whose rows have the same units and combinations of the columns read, each at least once; others may be gone."""
+    """A relation whose rows have the same units and combinations of the columns read, each at least once; other rows may be removed."""
     match relation:
         case Scan():
             return relation
@@ -96,12 +96,12 @@ def _distinct(relation: Relation, read: frozenset[str], facts: Facts) -> Relatio
             parts = tuple(dict.fromkeys(_distinct(source, read, facts) for source in sources))
             return parts[0] if len(parts) == 1 else Union(parts)
         case PerUnit(_, columns, keys):
-            # Keys that nobody reads make repeats, unless other columns are different for each of them.
+            # Unused keys cause duplicates, unless other columns differ for each of them.
             aggregates = tuple((name, item) for name, item in columns if name in read)
             by = tuple((name, value) for name, value in keys if aggregates or name in read)
             return _shortened(replace(relation, columns=aggregates, keys=by), facts)
         case UnitWindow(source, windows):
-            # A window sees every row of its unit, and tells rows apart by all of their columns: below it nothing may be left out.
+            # A window reads every row of its unit and distinguishes rows by all of their columns: below it no row may be removed.
             listed = tuple((name, item) for name, item in windows if name in read)
             return UnitWindow(_shortened(source, facts), listed) if listed else _distinct(source, read, facts)
         case _:
@@ -109,7 +109,7 @@ def _distinct(relation: Relation, read: frozenset[str], facts: Facts) -> Relatio
 
 
 def _compared(join: SemiJoin) -> frozenset[str]:
-    """The columns of the other side that a row is compared with."""
+    """The columns of the other side with which a row is compared."""
     return frozenset(b for _, b in join.on) | frozenset(column for _, column in join.columns)
 
 
@@ -117,7 +117,7 @@ def _distinct_join(join: UnitJoin, read: frozenset[str], facts: Facts) -> Relati
     kept = tuple((name, column) for name, column in join.columns if name in read)
     if not kept and join.kind is JoinKind.LEFT:
         return _distinct(join.left, read, facts)
-    if join.where is not None:  # pairs that it tells apart stay apart
+    if join.where is not None:  # pairs that it distinguishes stay distinct
         read |= columns_of(join.where)
         kept = tuple((name, column) for name, column in join.columns if name in read)
     of_left = read & frozenset(shape_of(join.left, facts).columns)
@@ -132,9 +132,9 @@ def _distinct_join(join: UnitJoin, read: frozenset[str], facts: Facts) -> Relati
 
 
 def fitting(query: PrivateQuery, facts: Facts, *, queries: int) -> PrivateQuery:
-    """The query with scans lowered so far that the rows of one unit keep to the limits of every step, if one row of each scan does.
+    """The query with the row limits of scans lowered so that one unit's rows respect the limits of every step, if one row per scan does.
 
-    It is one of ``queries`` queries of its statement, which share what may be kept.
+    It is one of ``queries`` queries of its statement, which share the limit on kept rows.
     """
     columns = shape_of(query.source, facts).columns
     distinct = [item.value for item in query.aggregates if item.kind is AggregateKind.COUNT_DISTINCT and item.value is not None]
@@ -161,7 +161,7 @@ def within(relation: Relation, rows_max: int, facts: Facts) -> Relation:
 
 
 def lost_by_lowering(before: Relation, after: Relation, facts: Facts, known: Mapping[str, Contributions], units: int | None) -> float:
-    """Predicted share of rows that lowering the scans leaves out; of joined ones, those that lose either side."""
+    """Predicted share of rows that lowering the scans leaves out; for joins, rows that lose either side."""
     if before == after:
         return 0.0
     kept = 1.0

@@ -1,8 +1,8 @@
-"""The norm histogram of a statement: which ones it wants, the plan that buys them, and what a vector's clipping cut off by them.
+"""The norm histograms of a statement: the wanted ones, the plan that buys them, and the clipping bias of a vector by them.
 
-For a part of the statement's price it is first measured how long the vectors of units are in this very statement, after its filters and
-joins and over its groups: units by the Euclidean norm of what they add (one unit, one bin). From that the cap of each vector is chosen, and
-what the cap cuts off is bounded. Released histograms are public: the same norms asked again, at another price too, are not bought twice.
+A part of the statement's price first pays for measuring the lengths of units' vectors in this statement, after its filters and
+joins and over its groups: units by the Euclidean norm of their vectors (one unit, one bin). From that the cap of each vector is chosen, and
+its clipping bias is bounded. Released histograms are public: the same norms are not bought twice, even at another price.
 """
 
 from __future__ import annotations
@@ -27,46 +27,46 @@ from lapwing.kernel.stability import Shape, domain_of, shape_of
 from lapwing.spread import variance
 
 OCTAVES_BELOW_ROW = 12
-"""Norms of sums are told apart down to the largest value of a row divided by two so many times."""
+"""Norms of sums are resolved down to the largest value of a row, halved this many times."""
 UNLIKE_OTHERS = 2.0
-"""Rows of a unit that has as many as are allowed add up to this many times what rows usually do, at most."""
+"""The rows of a unit with the maximum number of rows add up to at most this many times the usual sum."""
 ROWS_WORTH_MEASURING = 3
-"""Below so many rows of one unit no bound is looked for: nothing is cut off."""
+"""Below this many rows of one unit no bound is sought: nothing is clipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClippingBound:
-    """A vector whose units are scaled down to a cap: what was bought about their norms says how much that may cut off."""
+    """A vector whose units are scaled down to a cap: the bought norms bound the clipping bias."""
 
     fit: ContributionModel
     choice: CapChoice
     """Its cap is in the measure's own integers: rows, units, or grid integers of a sum."""
     cells: int
     unit: Fraction
-    """What one of those integers stands for."""
+    """The value of one of those integers."""
     signed: bool
-    """Cells can be negative, so that what is cut off may be too."""
+    """Cells can be negative, so the clipping bias can be too."""
     of_units: bool
     """Units are counted, so that every cell of a unit is 1."""
     grain: float | None
     """The norm of a unit with one row, where every row adds the same."""
     of_all: float | None
-    """The share of all rows that one unit may have, as far as bought statistics say. One such unit is never seen, and is allowed for."""
+    """The share of all rows that one unit may have, by bought statistics. One such unit cannot be detected and is allowed for."""
     one_in: int = 1
-    """Norms are those of a sample: of one unit in so many."""
+    """The sampling rate of the norms: one unit in this many."""
 
     def extreme(self, total: float) -> float:
-        """What that unit adds, if its rows are of the usual kind, and all units together add ``total``."""
+        """The contribution of that unit, if its rows are usual ones and all units together contribute ``total``."""
         return self.fit.largest if self.of_all is None else min(self.fit.largest, UNLIKE_OTHERS * self.of_all * total)
 
 
 def norms_of(source: Relation, keys: tuple[tuple[str, Expression], ...], measure: Measure, shape: Shape, *, one_in: int = 1) -> UnitNorms:
-    """Units by the norm of what they add to a measure over the groups of these keys; of all units, or of one in so many."""
+    """Units by the norm of their vector of a measure over the groups of these keys; all units, or a sample of one in ``one_in``."""
     return UnitNorms(source, keys, norms_measure(measure), _squared_edges(norms_measure(measure), shape), BIN, one_in)
 
 
 def norms_measure(measure: Measure) -> Measure:
-    """What norms are measured of: a centred sum is looked up by the sum itself."""
+    """The measure of the norms: a centred sum is looked up by the sum itself."""
     return replace(measure, offset=0) if isinstance(measure, GridSum) else measure
 
 
@@ -78,10 +78,10 @@ def _largest_square(measure: Measure, shape: Shape) -> int:
 
 
 def _squared_edges(measure: Measure, shape: Shape) -> tuple[int, ...]:
-    """Powers of two below the largest square; what is above the last of them is in the last bin.
+    """Powers of two below the largest square; larger norms are in the last bin.
 
-    Units that add nothing to a sum say nothing about how much the others add: 0 is an edge too, and they have a bin. With a count they stay
-    beside those of one row, which is what most of the others have.
+    Units that add nothing to a sum say nothing about the others' contributions: 0 is an edge too, and they have a bin. With a count they
+    stay with those of one row, like most of the others.
     """
     row, _, _ = row_range(measure, shape.columns)
     first = max(2 * (row.magnitude.bit_length() - 1 - OCTAVES_BELOW_ROW), 0)
@@ -103,7 +103,7 @@ def norms_plan(norms: UnitNorms, facts: Facts, *, loss: Fraction) -> Plan:
 
 
 def histogram_of(norms: UnitNorms, released: NoisyTable, facts: Facts) -> NormHistogram:
-    """A released histogram, with the ends of its bins; each unit of a sample stands for as many as it was drawn from."""
+    """A released histogram, with the ends of its bins; each unit of a sample represents as many as it was drawn from."""
     column, last, one_in = released.column(UNITS), math.sqrt(norms.squared_edges[-1]), norms.one_in
     shape = shape_of(norms.source, facts)
     largest = math.sqrt(_largest_square(norms.measure, shape))
@@ -126,5 +126,5 @@ def histogram_of(norms: UnitNorms, released: NoisyTable, facts: Facts) -> NormHi
 
 
 def name_of(norms: UnitNorms) -> str:
-    """A short name of what is measured, whatever it costs: the same for the same norms of the same sample."""
+    """A short name of the measured norms, independent of the price: equal for equal norms of the same sample."""
     return digest(norms)[:16]

@@ -1,11 +1,11 @@
-"""How long units' vectors are in one statement, fitted to a noisy histogram of their norms.
+"""A model of the lengths of units' vectors in one statement, fitted to a noisy histogram of their norms.
 
-The histogram is bought: one unit, one bin. What is made of it here only moves accuracy. Bins that stand out of their noise are taken much
-as they are. Beyond them nothing can be seen, and no private mechanism could: there the curve is one of a family, log-log lines and
-parabolas open below (a power law, a log-normal tail, a sharp end), each with or without a heap of units at the largest norm possible.
-All bins, also those that look empty, decide how plausible each curve of the family is; expectations are averages over the curves, and
-upper bounds are quantiles over them. Where no bin stands out at all, the curves are humps with their peak in any bin, weighed by all bins
-and by what rows usually add.
+The histogram is bought: one unit, one bin. Its use here affects accuracy only. Significant bins are used nearly
+as they are. Beyond them no private mechanism can detect anything: there the curve is one of a family, log-log lines and
+parabolas open below (a power law, a log-normal tail, a sharp end), each with or without an accumulation of units at the largest norm
+possible. All bins, also seemingly empty ones, determine the posterior of each curve of the family; expectations are averages over the
+curves, and upper bounds are quantiles over them. If no bin is significant, the curves are humps with their peak in any bin, weighted by all
+bins and by the usual contribution of rows.
 """
 
 from __future__ import annotations
@@ -25,100 +25,100 @@ Floats = npt.NDArray[np.float64]
 HALF_OCTAVE = math.log(2.0) / 2.0
 """The natural width of a bin; slopes and bends of curves are per bin of this width."""
 ALONE_SEEN = 4.0
-"""A bin this many standard deviations above zero is seen, by the chance of normal noise."""
+"""A bin this many standard deviations above zero is significant, by the probability of normal noise."""
 TOGETHER_SEEN = 2.5
-"""Two neighbouring bins this many standard deviations above zero are seen."""
+"""Two neighbouring bins this many standard deviations above zero are significant."""
 RUNS = (4, 8)
-"""So many bins next to each other, none of them seen alone, are looked at together: a hump may be too broad to be seen in any of them."""
+"""Lengths of runs of neighbouring bins that are tested together: a hump may be too broad to be significant in any single bin."""
 RUN_SEEN = 3.5
-"""A run whose sum is so many of its standard deviations above zero is seen."""
+"""A run whose sum is this many of its standard deviations above zero is significant."""
 FAR_GROUPS = 4
-"""So many groups above the last that stands out clearly, a group is far from all others, ..."""
+"""A group this many groups above the last significant one is isolated ..."""
 FAR = 1.25
-"""... and is seen only if it stands out clearly too: by so many times the above. In a histogram of twenty bins one is above those limits by
+"""... and is significant only at this multiple of the limits above. In a histogram of twenty bins one is above the normal limits by
 noise alone once in 200 times, and a cap that high makes an answer useless; with these, once in 1,400 times."""
 FAR_RUN = 1.12
-"""The same of runs: humps too broad for any bin are real more often."""
+"""The same for runs: humps too broad for any bin are real more often."""
 END_SEEN = 3.5
-"""The last bin, where units heap up if their rows were cut, is seen on its own account from here on."""
+"""Limit for the last bin alone, where units accumulate if their rows were cut."""
 BINS_BELOW = 8
-"""At most so many bins up to the last one seen take part in fitting the tail; none below the fullest, where curves may rise, and not the
-first bin, which has no lower end."""
+"""At most this many bins up to the last significant one are used to fit the tail; none below the fullest, where curves may rise, and not
+the first bin, which has no lower end."""
 FINE_FROM = 8.0
 """Below this norm bins are fitted in pairs, a doubling each: whole numbers and their roots leave gaps in narrower ones."""
 MISFIT = 0.2
-"""A bin may differ from its curve by this share of it, without speaking against the curve."""
+"""A bin may differ from its curve by this share of it without lowering the curve's plausibility."""
 UPPERS_KEPT = 64
-"""Answers of ``upper_at_edges`` that are kept, of a few dozen numbers each."""
+"""Number of cached results of ``upper_at_edges``, each of a few dozen numbers."""
 NEGLIGIBLE = 1e-2
 """Curves this much less plausible than the best are dropped."""
 BEYOND_THE_END = 24
-"""Bins above the largest norm over which a curve is summed to find how many units would heap up there."""
+"""Number of bins above the largest norm over which a curve is summed to find how many units would accumulate there."""
 SLOPES = np.concatenate((np.arange(0.7, -1.4, -0.035), np.arange(-1.4, -3.3, -0.1)))
 BENDS = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24])
 FLATTEST = 0.25
-"""Four bins above the last one seen, every curve falls at least so much from bin to bin."""
+"""Four bins above the last significant one, every curve falls at least this much from bin to bin."""
 STRAIGHT = 0.5
-"""How plausible a power law is beforehand, against all bent curves."""
+"""Prior of a power law, relative to all bent curves."""
 HEAPED = 3.0
-"""How much more plausible it is beforehand that units beyond the largest norm heap up there than that there are none."""
+"""Prior odds that units beyond the largest norm accumulate there rather than not existing."""
 LEVELS = np.array([NormalDist().inv_cdf((k + 0.5) / 3) for k in range(3)]) / 0.79
-"""The height of each curve is uncertain: it is taken at the middles of three parts of equal chance (their variance made 1)."""
+"""The height of each curve is uncertain: it is taken at the medians of three parts of equal probability (their variance made 1)."""
 
 ROW_USUAL = 8.0
-"""While nothing is seen: units usually add an eighth of the largest value of one row, ..."""
+"""Prior without significant bins: units usually add an eighth of the largest value of one row, ..."""
 ROWS_USUAL = 5.0
 """... at least five rows of 1, as of counts, ..."""
 USUAL_BINS = 5.0
 """... give or take so many bins (a standard deviation), a factor of 5.7 ..."""
 FEW_ROWS_BINS = 2.0
-"""... and, where most units are seen to add nothing, so that the others have few rows that do, hardly more than one row at its largest."""
+"""... and if most units significantly add nothing, so the others have few contributing rows, little more than the largest row."""
 HUMP_BELOW = (0.04, 0.16, 1.0)
 """Bends of humps below their peak."""
 HUMP_ABOVE = ((0.35, 0.0, 0.1), (0.52, 0.0, 0.1), (0.87, 0.0, 0.2), (0.0, 0.04, 0.1), (0.0, 0.16, 0.2), (0.0, 1.0, 0.3))
-"""Slopes and bends of humps above their peak, and how plausible each is beforehand."""
+"""Slopes and bends of humps above their peak, with the prior of each."""
 HUMP_UNITS = tuple((k + 0.5) / 4 for k in range(4))
-"""How many units a hump has is taken at the middles of four parts of equal chance."""
+"""The number of units of a hump is taken at the medians of four parts of equal probability."""
 
 CHANCE_PARTS = np.array([0.25, 0.25, 0.25, 0.15, 0.06, 0.03, 0.01])
-"""What is drawn under a curve is taken at the middles of parts of so much chance each."""
+"""Draws under a curve are taken at the medians of parts of this probability each."""
 CHANCE_SCORES = tuple(NormalDist().inv_cdf(float(middle)) for middle in np.cumsum(CHANCE_PARTS) - CHANCE_PARTS / 2)
 
 
 @dataclass(frozen=True, slots=True)
 class NormHistogram:
-    """Noisy numbers of units by the norm of what each adds to one statement."""
+    """Noisy numbers of units by the norm of each unit's vector in one statement."""
 
     edges: tuple[float, ...]
     """Upper ends of the bins, ascending; the last is the largest norm publicly possible."""
     noisy: tuple[float, ...]
-    """Units with ``edges[i - 1] < norm <= edges[i]``; the first bin also holds norm 0, unless that is counted apart. Of a sample, already
-    times ``one_in``."""
+    """Units with ``edges[i - 1] < norm <= edges[i]``; the first bin also holds norm 0, unless that is counted separately. For a sample,
+    already times ``one_in``."""
     deviation: float
     """Standard deviation of the noise of a bin, in those units."""
     one_in: int = 1
-    """Of a sample: one unit in so many, by chance, was counted."""
+    """The sampling rate: a random one in this many units was counted."""
     row: float = 1.0
     """The largest norm of one row."""
     zeros: float | None = None
-    """Units of norm 0, where they are counted apart: they say nothing about the norms of the others, and are in no bin."""
+    """Units of norm 0, if they are counted separately: they say nothing about the norms of the others and are in no bin."""
     whole: int = 0
-    """Norms to this power are whole numbers: 1 where there is one cell, 2 where there are several; 0 where they may be anything."""
+    """Norms to this power are whole numbers: 1 if there is one cell, 2 if there are several; 0 if they may be any number."""
     laplace: bool = False
-    """The noise has Laplace's law, whose far values are more frequent."""
+    """The noise is Laplace noise, which has heavier tails."""
     mixed: bool = False
-    """Units of the lowest bin need not be at its upper end: of a count with a condition, those of no row are there too."""
+    """Units of the lowest bin need not be at its upper end: for a count with a condition, those without a row are there too."""
 
     @property
     def sparse(self) -> bool:
-        """Whether most units are seen to add nothing."""
+        """Whether most units significantly add nothing."""
         return self.zeros is not None and self.zeros > max(ALONE_SEEN * self.deviation, sum(self.noisy))
 
     def variances(self) -> Floats:
-        """How far the units of each bin may be from what it shows: by its noise, and by which of them are in the sample.
+        """Standard deviation of the units of each bin from its value: from noise and from sampling.
 
-        Of n units about n / s are in a sample of one in s. If k are, n is (k + 1) s - 1 with variance (k + 1) s (s - 1), all n being as
-        likely beforehand: a bin that shows none may still have units, about s of them.
+        About n / s of n units are in a sample of one in s. If k are, n is (k + 1) s - 1 with variance (k + 1) s (s - 1), all n being as
+        likely a priori: a bin with value 0 may still have about s units.
         """
         sampled = (self.one_in - 1) * (np.maximum(np.asarray(self.noisy), 0.0) + self.one_in)
         return np.asarray(self.deviation**2 + sampled, dtype=np.float64)
@@ -126,7 +126,7 @@ class NormHistogram:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContributionModel:
-    """Units by norm: the bins as estimated, and the curves that may continue them.
+    """Units by norm: the estimated bins, and the curves that may continue them.
 
     Arrays have an entry for each bin and a last one for the heap: units of exactly the largest norm.
     """
@@ -140,17 +140,17 @@ class ContributionModel:
     tails: Floats
     """One row for each curve and height: units in bins left to the curves."""
     chances: Floats
-    """How plausible each row of ``tails`` is; they sum to 1."""
+    """The posterior of each row of ``tails``; they sum to 1."""
     seen: bool = True
-    """Whether any bin stands out of the noise; if not, all bins are left to the curves."""
+    """Whether any bin is significant; if not, the curves describe all bins."""
     sparse: bool = False
-    """Whether most units are seen to add nothing."""
+    """Whether most units significantly add nothing."""
     whole: int = 0
-    """Norms to this power are whole numbers, or (0) anything."""
+    """Norms to this power are whole numbers; 0 if they may be any number."""
     mixed: bool = False
     """Whether units of the lowest bin may add less than its upper end, or nothing."""
     uppers: dict[bytes, Floats] = field(default_factory=dict, repr=False)
-    """What ``upper_at_edges`` found: many rounds of many statements look at the same caps."""
+    """Cached results of ``upper_at_edges``: many rounds of many statements use the same caps."""
 
     @property
     def largest(self) -> float:
@@ -159,7 +159,7 @@ class ContributionModel:
 
     @property
     def unsized(self) -> bool:
-        """Whether most of the sum is of a lowest bin whose units may add nothing."""
+        """Whether most of the sum comes from a lowest bin whose units may add nothing."""
         return self.mixed and float(self.expected[0] * self.edges[0]) > self.total() / 2.0
 
     def units(self) -> float:
@@ -175,17 +175,17 @@ class ContributionModel:
         return max(float((self.beyond_caps([cap], 0) @ self.expected)[0]), 0.0)
 
     def excess(self, cap: float) -> float:
-        """Expected sum of what norms have above ``cap``."""
+        """Expected sum of the parts of norms above ``cap``."""
         return max(float((self.beyond_caps([cap], 1) @ self.expected)[0]), 0.0)
 
     def excess_upper(self, cap: float, *, beyond: float) -> float:
-        """The excess that is surpassed with chance ``beyond``, if the tail is of the family."""
+        """The excess that is surpassed with probability ``beyond``, if the tail is of the family."""
         return float(self.upper(self.beyond_caps([cap], 1), beyond=beyond)[0])
 
     def informed(self, cap: float, total: float, deviation: float) -> ContributionModel:
-        """The same with each curve as plausible as a released sum of norms, each cut at ``cap``, makes it too.
+        """The same with the posterior of each curve given also a released sum of norms clipped at ``cap``.
 
-        Where the lowest bin is mixed, its units may all be at its upper end or add nothing: together they add anything between.
+        If the lowest bin is mixed, each of its units may be at its upper end or add nothing: together they add any amount between.
         """
         weights = (self.beyond_caps([0.0], 1) - self.beyond_caps([cap], 1))[0]
         seen = self.expected - self.chances @ self.tails
@@ -201,10 +201,10 @@ class ContributionModel:
         return np.append(self.edges * np.sqrt(_lower(self.edges) / self.edges), self.largest)
 
     def beyond_caps(self, caps: Sequence[float], power: int) -> Floats:
-        """For each cap (rows) and a unit of each bin: the expected ``(norm - cap)+ ** power``, norms even in their logarithm within a bin.
+        """For each cap (rows) and a unit of each bin: the expected ``(norm - cap)+ ** power``, norms log-uniform within a bin.
 
-        Power 0 is the chance to be above the cap. Units of the first bin are at its upper end. Small norms are whole numbers, or their
-        roots: half of the units between 1 and 2 have not 1 and a quarter, all of them have 2.
+        Power 0 gives the probability to be above the cap. Units of the first bin are at its upper end. Small norms are whole numbers, or
+        their roots: all units between 1 and 2 then have norm 2, none 1 and a quarter.
         """
         cap = np.asarray(caps, dtype=np.float64)[:, None]
         upper, lower = self.edges, _lower(self.edges)
@@ -219,7 +219,7 @@ class ContributionModel:
         return found
 
     def upper_at_edges(self, reached: Floats, *, beyond: float) -> Floats:
-        """``upper`` of what norms have above each edge of a bin, weighted by what units of a bin reach."""
+        """``upper`` of the parts of norms above each edge of a bin, weighted by the reach of each bin's units."""
         key = reached.tobytes() + np.float64(beyond).tobytes()
         if key not in self.uppers:
             if len(self.uppers) >= UPPERS_KEPT:
@@ -228,12 +228,12 @@ class ContributionModel:
         return self.uppers[key]
 
     def upper(self, weights: Floats, *, beyond: float) -> Floats:
-        """For each row of weights of bins: the weighted sum of units that is surpassed with chance ``beyond``."""
+        """For each row of weights of bins: the weighted sum of units that is surpassed with probability ``beyond``."""
         means, variances = weights @ self.tails.T, (weights**2) @ self.tails.T
-        # A curve says how many units to expect; there are more or fewer by chance, and the longest are few.
+        # A curve gives expected numbers of units; the actual ones vary at random, and few units are long.
         values = np.hstack([gamma_quantile(means, variances, score) for score in CHANCE_SCORES])
         chances = np.concatenate([self.chances * part for part in CHANCE_PARTS])
-        order = np.argsort(values, axis=1)  # rows lie together in memory: several times as fast as by columns
+        order = np.argsort(values, axis=1)  # rows are contiguous in memory: several times as fast as by columns
         at = (np.cumsum(chances[order], axis=1) < 1.0 - beyond).sum(axis=1).clip(0, values.shape[1] - 1)
         tail_upper = np.take_along_axis(values, np.take_along_axis(order, at[:, None], axis=1), axis=1)[:, 0]
         noise = -NormalDist().inv_cdf(beyond) * np.sqrt((weights**2) @ self.variance)
@@ -243,7 +243,7 @@ class ContributionModel:
 
 @lru_cache(maxsize=32)
 def fitted_norms(histogram: NormHistogram) -> ContributionModel:
-    """The bins that are seen, and the curves that may continue them, each as plausible as all bins make it."""
+    """The significant bins, and the curves that may continue them with their posteriors given all bins."""
     edges, noisy, deviation, by_bin = np.asarray(histogram.edges), np.asarray(histogram.noisy), histogram.deviation, histogram.variances()
     bins = len(edges)
     starts = _groups(histogram.edges)
@@ -298,12 +298,12 @@ def fitted_norms(histogram: NormHistogram) -> ContributionModel:
 
 
 def _unseen(histogram: NormHistogram) -> ContributionModel:
-    """Nothing stands out of the noise: humps with their peak in any bin, each with as many units as all bins make plausible."""
+    """The fit without significant bins: humps with their peak in any bin, each with a plausible number of units given all bins."""
     noisy, variance, normal = np.asarray(histogram.noisy), histogram.variances(), NormalDist()
     shapes, beforehand = _humps(histogram.edges, histogram.row, histogram.sparse)
     precision = (shapes**2) @ (1.0 / variance)
     units, spreads = (shapes @ (noisy / variance)) / precision, 1.0 / np.sqrt(precision)
-    below = np.array([normal.cdf(-score) for score in units / spreads])  # fewer units than none there are not
+    below = np.array([normal.cdf(-score) for score in units / spreads])  # counts are not negative
     logs = (units / spreads) ** 2 / 2.0 + np.log(np.maximum(spreads * (1.0 - below), 1e-300)) + beforehand
     chances = np.exp(logs - logs.max())
     kept = chances > NEGLIGIBLE * chances.max()
@@ -328,7 +328,7 @@ def _unseen(histogram: NormHistogram) -> ContributionModel:
 
 @lru_cache(maxsize=64)
 def _humps(edges: tuple[float, ...], row: float, sparse: bool) -> tuple[Floats, Floats]:
-    """Humps of one unit each, with their peak in any bin, and the logarithm of how plausible each is beforehand."""
+    """Humps of one unit each, with their peak in any bin, and the logarithm of each prior."""
     upper = np.asarray(edges)
     lower = np.concatenate(([upper[0] * math.exp(-HALF_OCTAVE)], upper[:-1]))
     middle, width = np.log(upper * lower) / 2.0 / HALF_OCTAVE, np.log(upper / lower) / HALF_OCTAVE
@@ -347,7 +347,7 @@ def _humps(edges: tuple[float, ...], row: float, sparse: bool) -> tuple[Floats, 
 
 
 def gamma_quantile(mean: Floats, variance: Floats, score: Floats | float) -> Floats:
-    """Quantiles of gamma laws by the cube-root approximation; the mean where nothing varies."""
+    """Quantiles of gamma laws by the cube-root approximation; the mean if the variance is 0."""
     safe = np.maximum(mean, 1e-12)
     relative = variance / safe**2
     root = np.maximum(1.0 - relative / 9.0 + score * np.sqrt(relative) / 3.0, 0.0)
@@ -355,16 +355,16 @@ def gamma_quantile(mean: Floats, variance: Floats, score: Floats | float) -> Flo
 
 
 def _log_between(values: Floats, most: float, deviation: float) -> Floats:
-    """Up to a constant, the logarithm of how plausible each value is, if it is noise added to anything from 0 to ``most``."""
+    """The log-likelihood of each value up to a constant, if it is noise added to a number uniform from 0 to ``most``."""
     if most < deviation:
         return np.asarray(-(((values - most / 2.0) / deviation) ** 2) / 2.0)
-    # The other end is taken to be far away: the logarithm of the normal tail beyond the nearer one.
+    # The other end is assumed to be far away: the logarithm of the normal tail beyond the nearer end.
     scores = np.maximum(-values, values - most) / deviation
     return np.asarray([_log_tail(float(score)) for score in scores])
 
 
 def _log_tail(score: float) -> float:
-    """The logarithm of the chance that a standard normal surpasses ``score``."""
+    """The logarithm of the probability that a standard normal surpasses ``score``."""
     if score < 30.0:
         return math.log(math.erfc(score / math.sqrt(2.0)) / 2.0)
     return -(score**2) / 2.0 - math.log(score * math.sqrt(2.0 * math.pi))
@@ -376,7 +376,7 @@ def _lower(edges: Floats) -> Floats:
 
 
 def _groups(edges: tuple[float, ...]) -> npt.NDArray[np.intp]:
-    """The first bin of each group of bins that are fitted as one."""
+    """The first bin of each group of bins that are fitted together."""
     starts, lower = [0], edges[0]
     for at in range(1, len(edges)):
         if edges[at - 1] >= FINE_FROM or edges[at - 1] >= 1.99 * lower or at == 1 or at == len(edges) - 1:
@@ -387,9 +387,9 @@ def _groups(edges: tuple[float, ...]) -> npt.NDArray[np.intp]:
 
 @lru_cache(maxsize=64)
 def _small_norms(edges: tuple[float, ...], whole: int) -> tuple[Floats, Floats]:
-    """The norms that units may have up to ``FINE_FROM``, and (columns) what share of each bin above the first has them.
+    """The norms that units may have up to ``FINE_FROM``, and (columns) the share of each bin above the first that has them.
 
-    A bin that can have none, as between 1 and the root of 2 where norms are whole, has those of its group: curves run through it as well.
+    A bin that can have none, as between 1 and the root of 2 with whole norms, has those of its group: curves pass through it as well.
     """
     starts = _groups(edges).tolist()
     groups = [(start, end) for start, end in zip(starts, [*starts[1:], len(edges)], strict=True) if start]
@@ -409,7 +409,7 @@ def _small_norms(edges: tuple[float, ...], whole: int) -> tuple[Floats, Floats]:
 
 
 def normal_scores(scores: Floats, laplace: bool) -> Floats:
-    """Standard deviations above zero, as far as normal noise is with the same chance: 4 of Laplace's law are as frequent as 2.9 of it."""
+    """The normal scores with the same tail probability: 4 standard deviations of Laplace noise have a score of 2.9."""
     if not laplace:
         return scores
     return np.asarray(
@@ -418,18 +418,18 @@ def normal_scores(scores: Floats, laplace: bool) -> Floats:
 
 
 def _last_seen(scores: Floats, laplace: bool) -> int | None:
-    """The last group that stands out of the noise; None where none does. Far above all others it must do so more clearly."""
+    """The last significant group; None if there is none. An isolated group far above all others must be more significant."""
     surely = normal_scores(scores, laplace)
     clearly = _highest(scores, surely, len(scores), FAR)
     return _highest(scores, surely, len(scores) if clearly is None else min(clearly + FAR_GROUPS, len(scores)), 1.0)
 
 
 def _highest(scores: Floats, surely: Floats, below: int, times: float) -> int | None:
-    """The highest group below this one that stands out, alone, with its neighbour or in a run, by so many times what is asked otherwise."""
+    """The highest group below this one that is significant at this multiple of the limits, alone, with its neighbour or in a run."""
     for at in range(below - 1, -1, -1):
         if surely[at] > times * ALONE_SEEN or (at > 0 and min(surely[at], surely[at - 1]) > times * TOGETHER_SEEN):
             return at
-        for run in (scores[at + 1 - many : at + 1] for many in RUNS if many <= at + 1):  # of sums of bins the law is nearly normal
+        for run in (scores[at + 1 - many : at + 1] for many in RUNS if many <= at + 1):  # sums of bins are nearly normal
             if scores[at] > 1.0 and run.max() <= times * ALONE_SEEN and run.sum() > min(times, FAR_RUN) * RUN_SEEN * math.sqrt(len(run)):
                 return at
     return None
@@ -437,8 +437,8 @@ def _highest(scores: Floats, surely: Floats, below: int, times: float) -> int | 
 
 @lru_cache(maxsize=256)
 def _shapes(edges: tuple[float, ...], last: int) -> tuple[Floats, Floats, Floats]:
-    """Every curve of the family, 1 in bin ``last``; what it would heap up at the end (0 or all beyond); the logarithm of how plausible it
-    is beforehand."""
+    """Every curve of the family, 1 in bin ``last``; its accumulation at the end (0 or all beyond); the logarithm of its
+    prior."""
     upper = np.asarray(edges)
     lower = np.concatenate(([upper[0] * math.exp(-2.0 * HALF_OCTAVE)], upper[:-1]))
     middle, width = np.log(upper * lower) / 2.0, np.log(upper / lower) / HALF_OCTAVE
@@ -461,7 +461,7 @@ def _shapes(edges: tuple[float, ...], last: int) -> tuple[Floats, Floats, Floats
 
 
 def _plausible(shapes: Floats, beforehand: Floats, window: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
-    """How plausible each curve is (heights integrated out), its height, and the standard deviation of that."""
+    """The posterior of each curve (heights integrated out), its height, and the standard deviation of its height."""
     precision = np.maximum((shapes**2) @ (1.0 / variance), 1e-300)
     heights = (shapes @ (window / variance)) / precision
     spreads = 1.0 / np.sqrt(precision)
@@ -471,7 +471,8 @@ def _plausible(shapes: Floats, beforehand: Floats, window: Floats, variance: Flo
 
 
 def _drawn(noisy: Floats, deviation: float, curve: Floats) -> tuple[Floats, Floats]:
-    """Seen bins near the tail, drawn towards the curve as far as their noise is larger than the curve's misfit; and what they keep."""
+    """Significant bins near the tail, shrunk towards the curve as far as their noise exceeds the curve's misfit; and their remaining
+    variance."""
     misfit = np.maximum((MISFIT * curve) ** 2, (noisy - curve) ** 2 - deviation**2)
     share = misfit / (misfit + deviation**2)
     return share * noisy + (1.0 - share) * curve, share

@@ -1,6 +1,6 @@
-"""What is publicly known of a relation: its tables, rows per unit, the share its filters keep; and the relation with fewer rows per unit.
+"""Public properties of a relation: its tables, rows per unit, the share its filters keep; and the relation with fewer rows per unit.
 
-Estimates move accuracy only: whatever is planned from them is certified.
+Estimates affect accuracy only: every plan made from them is certified.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lapwing.kernel.stability import shape_of
 
 
 def limited(relation: Relation, rows: int, facts: Facts) -> Relation:
-    """The relation with scans lowered so that a unit has at most ``rows`` rows in it; unchanged where it has no more anyway."""
+    """The relation with scans lowered so that a unit has at most ``rows`` rows in it; unchanged if it already has no more."""
     shape = shape_of(relation, facts)
     if rows >= shape.rows_per_unit:
         return relation
@@ -43,14 +43,14 @@ def limited(relation: Relation, rows: int, facts: Facts) -> Relation:
             # Without keys it has one row of a unit, and is never reached here.
             return replace(relation, source=limited(source, rows, facts))
         case UnitWindow():
-            # A window over fewer rows would show other values: its rows stay, and what a unit adds is bounded afterwards.
+            # A window over fewer rows would give other values: its rows stay, and a unit's contribution is bounded afterwards.
             return relation
         case _:
             assert_never(relation)
 
 
 def fans_out(relation: Relation, facts: Facts) -> bool:
-    """Whether rows of a unit are joined to several other rows of it, or look at them: lowering scans would lose most pairs."""
+    """Whether rows of a unit are joined to several other rows of it or compared with them: lowering scans would lose most pairs."""
     match relation:
         case Scan():
             return False
@@ -70,7 +70,7 @@ def fans_out(relation: Relation, facts: Facts) -> bool:
 
 
 def keeps_rows(relation: Relation) -> bool:
-    """Whether the rows come out of a window, so that none may be left out below it."""
+    """Whether the rows come from a window, so that none may be left out below it."""
     match relation:
         case UnitWindow():
             return True
@@ -104,7 +104,7 @@ def tables_of(relation: Relation) -> tuple[str, ...]:
 
 
 def contributions_of(relation: Relation, facts: Facts, known: Mapping[str, Contributions], units: int | None) -> Contributions:
-    """What is known of rows per unit: that of the table with most of them, more for a union, of fewer units after a condition on units."""
+    """Known rows per unit: those of the table with most of them; more for a union, fewer units after a condition on units."""
 
     def of_table(table: str) -> Contributions:
         declared = facts.table(table)

@@ -1,7 +1,7 @@
-"""How many rows units have, as far as it is publicly known: bought once under the budget, or assumed.
+"""The public distribution of rows per unit: bought once under the budget, or assumed.
 
 The histogram of rows per unit is an ordinary plan (one row per unit, one bin per row, sensitivity 1), certified and charged like any other.
-What planning makes of it only moves accuracy.
+Its use in planning affects accuracy only.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ ROWS = "rows"
 BIN = "bin"
 UNITS = "units"
 POISSON_MEAN_MAX = 50.0
-"""Above this mean the number of rows that pass a filter is taken as the mean."""
+"""Above this mean the number of rows that pass a filter is approximated by the mean."""
 TAIL_EXPONENT_DEFAULT = 1.2
 DEVIATION_LEAST = 0.1
-"""Bins are taken to have at least this much noise, also where a large price made it none: curves are weighed by it."""
+"""Assumed minimum noise of bins, even if a large price made it 0: curves are weighted by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ class Contributions:
     bins: tuple[tuple[float, float], ...]
 
     def units(self) -> float:
-        """Units in all."""
+        """The number of units."""
         return sum(units for _, units in self.bins)
 
     def rows(self) -> float:
-        """Rows in all."""
+        """The number of rows."""
         return sum(rows * units for rows, units in self.bins)
 
     def thinned(self, share: float) -> Contributions:
@@ -76,7 +76,7 @@ class Contributions:
 
 
 def _thinned_excess(mean: float, limit: float) -> float:
-    """E[(X - limit)+] of what is left of a unit's rows after a filter: Poisson, or the mean itself where that is large."""
+    """E[(X - limit)+] for a unit's rows X after a filter: Poisson, or the mean if that is large."""
     if mean > POISSON_MEAN_MAX:
         return max(mean - limit, 0.0)
     first = math.ceil(limit)
@@ -131,9 +131,10 @@ def _integer(value: int) -> Expression:
 
 
 def fitted(edges: Sequence[int], noisy: Sequence[float], deviation: float) -> Contributions:
-    """Contributions from a noisy histogram: seen bins much as they are, and beyond them curves that all bins, also empty ones, speak for.
+    """Contributions from a noisy histogram: significant bins nearly as they are, and beyond them curves weighted by all bins, also empty
+    ones.
 
-    In a heavy tail most rows belong to a few units, far fewer than the noise of a bin; leaving them out would set every bound too low. With
+    In a heavy tail most rows belong to a few units, far fewer than the noise of a bin; ignoring them would set every bound too low. With
     a sharp end there are none, and bins that look empty together say so. The last bin also holds the units that preparation cut at the cap.
     """
     if len(edges) == 1:

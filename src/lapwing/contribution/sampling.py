@@ -1,7 +1,7 @@
-"""Whether norms are measured on a sample of units: where a table is so large that all of them would take much time for little.
+"""Sampling of units for norm histograms: on large tables, measuring all units would take much time for little gain.
 
-A histogram of norms groups all rows by unit, which takes about as long as the plan it serves. Some ten thousand units say as much about
-where a cap belongs, so large tables are sampled. How large they are is taken from what was bought or declared, never from the rows, and
+A histogram of norms groups all rows by unit, which takes about as long as the plan it serves. About ten thousand units show equally well
+where a cap belongs, so large tables are sampled. Their size comes from bought statistics or declarations, never from the rows, and
 does not depend on the price: a histogram bought at one price serves at others.
 """
 
@@ -15,18 +15,18 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Relation
 
 ROWS_TO_SAMPLE = 1_000_000
-"""Tables that are predicted to have fewer rows are not sampled: their histogram takes little time anyway."""
+"""Tables that are predicted to have fewer rows are not sampled: their histogram takes little time."""
 UNITS_IN_SAMPLE = 50_000
-"""A sample is predicted to have at least so many units of those that the statement is about. Where it has fewer than some fifty times the
-standard deviation of a bin's noise, what is cut off is bounded too low; this many are ten times that at epsilon 0.3."""
+"""The least predicted number of sampled units that the statement uses. With fewer than about fifty times the
+standard deviation of a bin's noise, the bound on the clipping bias is too low; this many are ten times that at epsilon 0.3."""
 FEWER_THAN_PREDICTED = 4
-"""A filter may keep so many times fewer rows than is predicted from its text."""
+"""Factor by which a filter may keep fewer rows than its text predicts."""
 ONE_IN_MOST = 8
-"""Smallest sample: what is left takes less time than a fifth of the plan it serves."""
+"""Smallest sample: reading it takes less than a fifth of the time of the plan it serves."""
 
 
 def one_in_of(source: Relation, facts: Facts, contributions: Mapping[str, Contributions], units: int | None) -> int:
-    """Norms of a relation are measured on one unit in so many: 1 where it is small, or nothing public says how large it is."""
+    """The sampling rate of the norms of a relation, one unit in this many: 1 if it is small or its size is not public."""
     if units is None and any(table not in contributions for table in tables_of(source)):
         return 1
     public = contributions_of(source, facts, contributions, units)

@@ -1,4 +1,4 @@
-"""What share of the rows a filter keeps, from declared domains only: values are taken as evenly spread. A guess that moves accuracy
+"""The estimated share of the rows that a filter keeps, from declared domains only: values are assumed uniform. It affects accuracy
 only.
 """
 
@@ -50,7 +50,7 @@ def kept_share(predicate: Expression, columns: Mapping[str, Domain]) -> float:
 
 
 def _conjunction(arguments: tuple[Expression, ...], columns: Mapping[str, Domain]) -> float:
-    """Ranges of one column meet; everything else multiplies."""
+    """Ranges of one column are intersected; the shares of other conditions are multiplied."""
     share = 1.0
     ranges: dict[Expression, tuple[float, float]] = {}
     for argument in arguments:
@@ -83,7 +83,7 @@ def _range(comparison: Call, columns: Mapping[str, Domain]) -> tuple[float, floa
 
 
 def _can_be(domain: Domain, option: Expression) -> bool:
-    """Whether a constant lies in the domain, as far as that is known."""
+    """Whether a constant lies in the domain, as far as the domain is known."""
     value = option.value if isinstance(option, Literal) else None
     match domain:
         case TextDomain(values) if values is not None:

@@ -1,1 +1,1 @@
-"""The only room that knows all the parts: the life of a data set, and asking it, one way for every face."""
+"""The package that connects all parts: the life cycle of a data set, and queries on it, the same for every interface."""

@@ -1,4 +1,4 @@
-"""Where a catalogue is, and the name that it gives its data set, without reading the rest of it: for those who have a thousand of them."""
+"""The path of a catalogue and the id of its data set, read without the rest of the file: fast for thousands of catalogues."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lapwing.curator.curator import CATALOGUE_FILE
 
 
 def catalogue_directory(catalogue: Path) -> Path:
-    """Where a catalogue is, by its directory or by its file. It need not be there."""
+    """The path of a catalogue, given its directory or its file. It need not exist."""
     return (catalogue.parent if catalogue.name == CATALOGUE_FILE else catalogue).resolve()
 
 
 def catalogue_name(catalogue: Path) -> str:
-    """The id of the data set; where it cannot be read, the error that opening the catalogue gives."""
+    """The id of the data set. If it cannot be read, this raises the same error as opening the catalogue."""
     path = catalogue / CATALOGUE_FILE if catalogue.is_dir() else catalogue
     try:
         name = tomllib.loads(path.read_text(encoding="utf-8"))["dataset"]["id"]

@@ -1,7 +1,7 @@
-"""From a certified plan to a stored answer: the only lines above the engines that hold exact values.
+"""From a certified plan to a stored answer: the only code above the engines that holds exact values.
 
 The order is fixed: certify (public facts only) -> reserve (durable) -> run -> noise -> commit (durable) -> return. A fault of the engine
-after the reservation is an incident: it forfeits the charge and closes the data set. Trouble of the ledger is not: an answer that cannot be
+after the reservation is an incident: it forfeits the charge and closes the data set. A fault of the ledger is not: an answer that cannot be
 stored is kept, unseen, until it can be (``lapwing.ledger.settling``).
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from lapwing.curator.cost_estimate import Hold, noted
+from lapwing.curator.cost_estimate import Hold, note_reservation
 from lapwing.curator.stored_tables import decode, encode
 from lapwing.engines.base import Snapshot
 from lapwing.errors import Incident, LedgerError
@@ -23,35 +23,35 @@ from lapwing.ledger.settling import PendingCommits
 
 @dataclass(frozen=True, slots=True)
 class ChargedRelease:
-    """A release, as it is stored in the ledger and signed for."""
+    """A release as the ledger stores and signs it."""
 
     released: Released
     free: bool
-    """The very same plan was answered before."""
+    """The same plan was answered before."""
     stored: StoredAnswer
 
 
 def charged_release(
     certified: Certified, request: Request, *, ledger: Ledger, snapshot: Snapshot, settling: PendingCommits, sampler: Sampler, hold: Hold
 ) -> ChargedRelease:
-    """Charge for a plan and answer it; or what the ledger stored for the same request before. Pre: the request is for this plan.
+    """Charge for a plan and answer it, or return what the ledger stored for the same request. Pre: the request is for this plan.
 
-    Nobody hears what came of it, the ledger included, before ``hold`` comes back.
+    The outcome is not visible to anyone, nor recorded in the ledger, before ``hold`` returns.
     """
     permit = ledger.reserve(request)
-    noted(permit.charge_id)
+    note_reservation(permit.charge_id)
     if isinstance(permit, StoredAnswer):
         return replayed(permit)
     try:
         released = release(certified, permit, snapshot.run(certified), sampler=sampler)
         payload = encode(released)
     except Exception as error:
-        # Whatever fails here fails after rows were read, so it may depend on them: an incident, not an ordinary error.
+        # A failure here happens after rows were read, so it may depend on them: it is an incident, not an ordinary error.
         hold()
         settling.incident(ledger, permit)
         if isinstance(error, Incident):
             raise
-        raise Incident() from None  # which fault it was may depend on rows too: all of them have one name
+        raise Incident() from None  # the kind of fault may depend on rows too, so all faults have one name
     except BaseException:  # the process is being stopped from outside
         with contextlib.suppress(LedgerError):
             ledger.forfeit(permit, incident=False)
@@ -61,5 +61,5 @@ def charged_release(
 
 
 def replayed(stored: StoredAnswer) -> ChargedRelease:
-    """What was released before, from the bytes that the ledger keeps."""
+    """The earlier release, decoded from the bytes in the ledger."""
     return ChargedRelease(decode(stored.payload), True, stored)

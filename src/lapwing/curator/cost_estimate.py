@@ -1,4 +1,4 @@
-"""How much work a plan is, as far as public facts tell: what decides when its answer leaves, and whether somebody should wait for it."""
+"""The amount of work of a plan, estimated from public facts. It decides when the answer is sent and whether a client should wait for it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from lapwing.statements import scans_of
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What declarations and bought statistics say of it, not what is there."""
+    """The work estimated from declarations and bought statistics, not from rows."""
 
     rows: int
-    """Rows that are read, once for each thing that is measured of them."""
+    """Rows that are read, counted once for each measure."""
     cells: int
     """Cells that get noise."""
     unit_bytes: int = 0
-    """Most that an engine has to keep of the rows of one unit, joined and repeated as the statement does: 0 for most units, and so not in
-    ``rows``; but whether there is such a unit must not show."""
+    """Most rows of one unit that an engine has to keep, joined and repeated as in the statement. Most units have 0, so they are not in
+    ``rows``; but the existence of such a unit must not be observable."""
     unit_parts: int = 0
     """Most parts of expressions that are computed for the rows of one unit."""
     loss: int = 0
-    """What is charged for it, in ledger units: known before."""
+    """The charge in ledger units, which is known beforehand."""
 
     def __add__(self, other: CostEstimate) -> CostEstimate:
         return CostEstimate(
@@ -42,19 +42,19 @@ class CostEstimate:
 
 
 Hold = Callable[[], None]
-"""Comes back when what was done may be seen: called after rows were read and before the ledger, and so anybody, hears what came of it."""
+"""Returns when the outcome may become visible: it is called after rows were read and before the ledger records the outcome."""
 BeforeCharge = Callable[[CostEstimate], Hold]
-"""Told what is going to be done, just before it is charged; what it raises is raised, and nothing is charged."""
+"""Called with the estimate just before the charge. If it raises, the exception propagates and nothing is charged."""
 OfCharge = Callable[[int], None]
-"""Told the number of a charge that was made, or that paid for what was found."""
+"""Called with the number of a charge that was made, or that paid for an answer found in the ledger."""
 _watching: ContextVar[BeforeCharge | None] = ContextVar("lapwing_before_charge", default=None)
 
 _noting: ContextVar[OfCharge | None] = ContextVar("lapwing_of_charge", default=None)
 
 
 @contextmanager
-def told_before_charges(watch: BeforeCharge) -> Iterator[None]:
-    """What is asked inside, in this thread or task, tells ``watch`` before each charge. A question that is answered free tells nothing."""
+def on_charge(watch: BeforeCharge) -> Iterator[None]:
+    """Call ``watch`` before each charge of this thread or task inside the context. A free answer makes no call."""
     token = _watching.set(watch)
     try:
         yield
@@ -63,8 +63,8 @@ def told_before_charges(watch: BeforeCharge) -> Iterator[None]:
 
 
 @contextmanager
-def told_of_charges(note: OfCharge) -> Iterator[None]:
-    """What is asked inside tells ``note`` the number of each charge as soon as it is reserved, before a row is read."""
+def on_reservation(note: OfCharge) -> Iterator[None]:
+    """Call ``note`` with the number of each charge inside the context as soon as it is reserved, before a row is read."""
     token = _noting.set(note)
     try:
         yield
@@ -72,16 +72,16 @@ def told_of_charges(note: OfCharge) -> Iterator[None]:
         _noting.reset(token)
 
 
-def noted(charge_id: int) -> None:
-    """Tell whoever wants to be told the number of a charge."""
+def note_reservation(charge_id: int) -> None:
+    """Pass the number of a charge to the registered ``note``."""
     note = _noting.get()
     if note is not None:
         note(charge_id)
 
 
 @contextmanager
-def also_told_before_charges(watch: BeforeCharge) -> Iterator[None]:
-    """The same, beside whoever is told already: both may refuse, and what was done is seen when both agree."""
+def also_on_charge(watch: BeforeCharge) -> Iterator[None]:
+    """Add a watcher to the present one: both may refuse, and the outcome becomes visible when both holds have returned."""
     first = _watching.get()
 
     def both(work: CostEstimate) -> Hold:
@@ -94,21 +94,21 @@ def also_told_before_charges(watch: BeforeCharge) -> Iterator[None]:
 
         return hold
 
-    with told_before_charges(both):
+    with on_charge(both):
         yield
 
 
-def announced(certified: Certified, rows: Callable[[str], float]) -> Hold:
-    """Tell whoever wants to be told that this plan is about to be charged, and hear from them when its outcome may be seen.
+def announce_charge(certified: Certified, rows: Callable[[str], float]) -> Hold:
+    """Announce to the registered watcher that this plan is about to be charged, and return its hold on the outcome.
 
-    ``rows`` says how many rows a table has, as far as that is public.
+    ``rows`` gives the public number of rows of a table.
     """
     watch = _watching.get()
-    return _at_once if watch is None else watch(public_work(certified, rows))
+    return _at_once if watch is None else watch(estimate_cost(certified, rows))
 
 
 def only_free(_: CostEstimate) -> Hold:
-    """For asking only for what was answered before."""
+    """A watcher that admits stored answers only."""
     raise CallRefused("not-answered-before", "this was not answered before; asking it would cost something", hint="explain tells what")
 
 
@@ -116,7 +116,7 @@ def _at_once() -> None:
     pass
 
 
-def public_work(certified: Certified, rows: Callable[[str], float]) -> CostEstimate:
+def estimate_cost(certified: Certified, rows: Callable[[str], float]) -> CostEstimate:
     """The work of a plan over tables of so many rows."""
     price = CostEstimate(0, 0, loss=certified.cost.loss)
     return sum((_of_query(query, certified.facts, rows) for query in certified.queries), price)

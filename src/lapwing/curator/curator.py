@@ -1,6 +1,6 @@
-"""The life of a data set: open, prepare, answer certified plans, retire, close.
+"""The life cycle of a data set: open, prepare, answer certified plans, retire, close.
 
-What the owner does is here, and the answer to a finished plan; statements are asked through ``lapwing.asking.ask``.
+The owner's operations are here, and the answer to a finished plan; statements go through ``lapwing.asking.ask``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lapwing.catalog.changes import Change, Verdict, classify, of_versions
 from lapwing.contribution.rows_per_unit import Contributions, fitted, histogram_plan
 from lapwing.curator.charged_release import ChargedRelease, charged_release, replayed
 from lapwing.curator.charged_stream import ChargedStream
-from lapwing.curator.cost_estimate import announced, noted
+from lapwing.curator.cost_estimate import announce_charge, note_reservation
 from lapwing.curator.request_locks import QuestionQueue
 from lapwing.curator.request_name import request_name
 from lapwing.curator.version_use import OpenedVersions, one_version
@@ -59,7 +59,7 @@ from lapwing.spread import variance
 
 CATALOGUE_FILE = "lapwing.toml"
 ROWS_GUESSED = 10**6
-"""Rows of a table of which nothing is known but an upper end."""
+"""Assumed rows of a table for which only an upper bound is known."""
 
 __all__ = ["CATALOGUE_FILE", "Balance", "Curator", "Entry", "EntryKind", "Progress", "silent", "system_user"]
 
@@ -85,15 +85,15 @@ class Curator:
             query_timeout_seconds=self.settings.query_timeout_seconds,
         )
         self._shared = shared
-        self._opening = threading.RLock()  # of threads that ask at once, one opens
+        self._opening = threading.RLock()  # among concurrent threads, one opens
         self._ledger: Ledger | None = None
         self._prepared: dict[int, Declaration] = {}
         self._versions = OpenedVersions(self.state.directory, latest=self.latest, opened=self._opened, end_sessions=self._end_sessions)
         self._settling = PendingCommits()
         self.questions, self.planning = QuestionQueue(), QuestionQueue()
-        """An interface may let equal questions wait for one another; threads that plan for one person do."""
+        """Locks with which equal questions may wait for one another, and threads that plan for one analyst do."""
         self.before_closing: list[Callable[[], None]] = []
-        """What is to be done while version and ledger are still open: sessions store what they told."""
+        """Callbacks to run while version and ledger are still open: sessions store their answers."""
 
     def __enter__(self) -> Self:
         return self
@@ -102,24 +102,24 @@ class Curator:
         self.close()
 
     def close(self) -> None:
-        """Give up files and connections."""
+        """Close files and connections."""
         self._end_sessions()
         ledger, self._ledger = self._ledger, None
         try:
             self._versions.let_go()
             self.engine.close()
-        finally:  # whatever the engine says, the ledger hears that this worker is done
+        finally:  # the ledger is closed for this worker even if the engine raises
             if ledger is not None:
                 self._settling.finish(ledger)
                 ledger.disconnect()
 
     def _end_sessions(self) -> None:
-        """Whoever asks about the version in turns is done: what they told is stored, and what they would read is not there any more."""
+        """End the sessions on the version: their answers are stored, and the rows they would read are about to be deleted."""
         for act in tuple(self.before_closing):
-            with contextlib.suppress(LedgerError):  # it is kept, and tried once more when the ledger is closed
+            with contextlib.suppress(LedgerError):  # the answers are kept, and storing is retried when the ledger is closed
                 act()
 
-    # -- the owner's acts ---------------------------------------------------------------------------------------------------------
+    # -- the owner's operations ---------------------------------------------------------------------------------------------------------
 
     def prepare(
         self,
@@ -132,16 +132,16 @@ class Curator:
     ) -> int:
         """Write a new version from the sources and open it. The first time this also registers the source and makes its ledger.
 
-        Where the catalogue changed since, and only in policy (see :meth:`policy_changes`), that is applied and the newest version stays:
-        its number is returned, and what was answered from it stays free. With ``append`` or ``new_version`` there is a version in any case.
+        If the catalogue has changed only in policy (see :meth:`policy_changes`), the change is applied and the newest version stays:
+        its number is returned, and its stored answers stay free. With ``append`` or ``new_version`` there is a version in any case.
 
-        A changed declaration keeps the ledger, always. What needs the owner's override (another unit, other sources, ...) is refused unless
-        ``override`` gives the reason, which becomes an entry. With ``append``, tables that declare ``appended_by`` are made from the newest
-        version and the rows of the source that came since; without an older version, or for other tables, nothing changes.
+        A changed declaration always keeps the ledger. A change that needs the owner's override (another unit, other sources, ...) is
+        refused unless ``override`` gives the reason, which becomes an entry. With ``append``, tables that declare ``appended_by`` are made
+        from the newest version and the rows appended to the source since; without an older version, or for other tables, nothing changes.
 
-        What is left out and changed is written to a report for the owner alone, before anything else is. Losing more than a tenth of a
+        Before anything else is written, a report for the owner alone records what is left out and changed. Losing more than a tenth of a
         table, or more than half of the values of a column, is refused (``rows-lost``) unless ``accept_losses``; Python's ``DataSet`` and
-        the command line do not accept that unasked.
+        the command line do not accept that by default.
         """
         with self.state.preparing():
             overridden = self._changes_to_override(override)
@@ -159,8 +159,9 @@ class Curator:
     def policy_changes(self) -> tuple[str, ...] | None:
         """The keys of the catalogue that :meth:`prepare` would apply without a new version; None where it would make one.
 
-        Policy is how much may be asked and in which words, see :attr:`lapwing.catalog.changes.Change.is_policy`. A catalogue of which only
-        comments changed has none of these, and makes no version either; one that did not change at all is prepared for its rows.
+        Policy covers how much may be asked and the names and descriptions, see :attr:`lapwing.catalog.changes.Change.is_policy`. A
+        catalogue of which only comments changed has none of these and makes no version; an unchanged catalogue is prepared again for its
+        rows.
         """
         self.state.require_usable()
         before = self.state.declared()
@@ -172,7 +173,7 @@ class Curator:
         return tuple(change.where for change in classify(last, self.declaration))
 
     def stored_answers(self) -> int:
-        """How many answers about the newest version are stored, and free."""
+        """The number of stored answers about the newest version; these are free."""
         return len(self.ledger.bought(version=self.latest(), limit=HISTORY_ENTRIES_MAX))
 
     def _new_version(self, overridden: Sequence[Change], *, progress: Progress, override: str, append: bool, accept_losses: bool) -> int:
@@ -184,7 +185,7 @@ class Curator:
         by_source = {self.declaration.source_path(table): by_table[table.name] for table in self.declaration.all_tables}
         require_unclaimed(home, source_id, by_source, override=override)
         require_owner(self.place)
-        # A state that was prepared had a ledger: without it, and without a memory of it, nothing shows what was spent.
+        # A prepared state had a ledger. Without it and without a record of it, the spending is unknown.
         is_new = self.place.server is not None or self._last_declaration() is None
         ledger = self._open_ledger(override=override, create=is_new)
         claim(home, ledger, source_id, marks, override=override)
@@ -206,7 +207,7 @@ class Curator:
             append_to=append_to,
             witness=lambda losses: self._witness(version, losses, accept_losses),
         )
-        # Only now: a preparation that failed, which may be because of a row, takes no number that analysts could see missing.
+        # Only now: a preparation can fail because of a row, so a failed one must not leave a gap in the version numbers that analysts see.
         self.state.remember(version)
         self.state.remember_declared(self._text)
         ledger.record(EntryKind.VERSION, f"version {version} prepared")
@@ -216,7 +217,7 @@ class Curator:
         return version
 
     def _witness(self, version: int, losses: Sequence[TableLosses], accepted: bool) -> None:
-        """Write the owner's report, and stop where too much is lost. Neither the ledger nor an analyst hears of it."""
+        """Write the owner's report, and stop if too much is lost. Neither the ledger nor analysts get the figures."""
         path = self.state.save_report(version, report_of(losses))
         worries = [worry for item in losses for worry in item.worries]
         if worries and not accepted:
@@ -224,12 +225,12 @@ class Curator:
             raise PreparationError("rows-lost", message, hint="mend the catalogue or the source, or accept the losses")
 
     def losses(self, version: int) -> list[dict[str, Any]]:
-        """What the owner's report on a preparation says of tables that lose or change something. Exact: for the owner alone."""
+        """The lines of the owner's report on tables that lose or change rows. The figures are exact: for the owner alone."""
         report = self.state.report(version)
         return [] if report is None else noteworthy(report)
 
     def _buy_statistics(self) -> None:
-        """Buy the histogram of rows per unit of every table that has none yet. What was bought is public and serves all later versions."""
+        """Buy the histogram of rows per unit of every table without one. A bought histogram is public and serves all later versions."""
         known = self.state.statistics()
         unknown = [table for table in self.facts.tables if self.facts.table(table).rows_per_unit_max > 1 and table not in known]
         budget, share = self.declaration.budget(), self.declaration.declared_budget.statistics_share
@@ -252,12 +253,12 @@ class Curator:
             self.state.save_statistics(known)
 
     def contributions(self) -> dict[str, Contributions]:
-        """What was bought about rows per unit, by table."""
+        """The bought histograms of rows per unit, by table."""
         known = self.state.statistics()
         return {table: fitted(item["edges"], item["noisy"], item["deviation"]) for table, item in known.items()}
 
     def rows_known(self, table: str) -> float:
-        """About how many rows a table has, as far as it is public: bought, declared, or a guess that depends on neither."""
+        """The approximate public number of rows of a table: bought, declared, or else a fixed guess."""
         facts, bought = self.facts.table(table), self.contributions()
         units = self.prepared.dataset.units
         if table in bought:
@@ -267,7 +268,7 @@ class Curator:
         return float(min(facts.rows_max, ROWS_GUESSED))
 
     def retire(self, version: int) -> None:
-        """Delete a version's rows; its charges stay. Questions of this process that read it come to their end first."""
+        """Delete a version's rows; its charges stay. Running questions of this process finish first."""
         require_owner(self.place)
         with self._versions.unread(version):
             self.state.remember(version)
@@ -281,7 +282,7 @@ class Curator:
         self.ledger.reopen(reason)
 
     def _changes_to_override(self, override: str) -> list[Change]:
-        """Changes since the last version that only the owner's reason lets through."""
+        """Changes since the last version that need the owner's reason."""
         before = self._last_declaration()
         if before is None:
             return []
@@ -294,8 +295,8 @@ class Curator:
         return blocking
 
     def _require_never_prepared(self, ledger: Ledger, override: str) -> None:
-        """Where it is not known what was last declared, nothing shows that the same is protected now."""
-        prepared = {EntryKind.VERSION, EntryKind.RESTORE}  # the second: what was charged then was charged after a preparation
+        """Refuse if the last declaration is unknown: the protected unit might then have changed unnoticed."""
+        prepared = {EntryKind.VERSION, EntryKind.RESTORE}  # a restore: its charges were made after a preparation
         if not any(entry.kind in prepared for entry in ledger.history(limit=HISTORY_ENTRIES_MAX)):
             return
         if not override:
@@ -304,7 +305,7 @@ class Curator:
         ledger.record(EntryKind.OVERRIDE, f"the last declaration is not known: {override}")
 
     def _last_declaration(self) -> Declaration | None:
-        """The declaration that was last prepared, also when its version is retired by now."""
+        """The last prepared declaration, even if its version has been retired."""
         text = self.state.declared()
         if text is not None:
             return self._parsed(text)
@@ -330,7 +331,7 @@ class Curator:
             return self._ledger
 
     def latest(self) -> int:
-        """The newest version, or an error that says to prepare one."""
+        """The newest version; raises an error with the hint to prepare one."""
         self.state.require_usable()
         versions = self.engine.versions()
         if not versions:
@@ -339,20 +340,20 @@ class Curator:
 
     @property
     def analyst_default(self) -> str:
-        """Who asks when nobody says."""
+        """The default analyst."""
         return default_analyst(self.place)
 
     def receipt(self, stored: StoredAnswer, *, analyst: str) -> Receipt | None:
-        """The receipt for a stored answer, as far as this analyst may read it; None where no keys are named."""
+        """The receipt for a stored answer, if this analyst may read it; None if no keys are configured."""
         return None if self.place.keys is None else sign(self.ledger.statement(stored.charge_id).seen_by(analyst), self.place.keys)
 
     def receipt_of_charge(self, charge_id: int) -> Receipt | None:
-        """The receipt of a charge; None where no keys are named, ``receipt-missing`` where there is no such charge."""
+        """The receipt of a charge; None if no keys are configured, ``receipt-missing`` if there is no such charge."""
         return None if self.place.keys is None else sign(self.ledger.statement(charge_id), self.place.keys)
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest prepared version; of a question that is being answered, the one it began with."""
+        """The newest prepared version; inside a question, the version that it started with."""
         return self._versions.snapshot
 
     def _opened(self, version: int) -> Snapshot:
@@ -368,8 +369,8 @@ class Curator:
     def prepared(self) -> Declaration:
         """The declaration that the version in use was prepared from.
 
-        Whatever shapes a plan is read here and not in today's catalogue: the same question has the same plan as long as the version is
-        asked, so that what was paid for is found. Its budget says what a share of the account is; what may be spent is the ledger's.
+        Everything that shapes a plan is read from here, not from today's catalogue: the same question has the same plan while the version
+        is used, so its stored answer is found. Its budget defines the shares of the account; the ledger holds the amount that may be spent.
         """
         return self._prepared[self.facts.version]
 
@@ -379,15 +380,15 @@ class Curator:
         return self.snapshot.facts
 
     def balance(self, *, override: str = "") -> Balance:
-        """Budget and what is spent of it. With an owner's ``override`` also of a ledger that opens only with one."""
+        """The budget and the amount spent. With an owner's ``override``, also for a ledger that opens only with one."""
         return self._open_ledger(override=override).balance()
 
     def budget(self) -> BudgetView:
-        """The same, as people read it."""
+        """The same as text."""
         return self.view_of(self.balance())
 
     def budget_waiting(self) -> str:
-        """A word on a higher budget in the catalogue that is not in force; empty where there is none."""
+        """A note on a higher budget in the catalogue that is not yet in force; empty if there is none."""
         declared, in_force = self.declaration.declared_budget.epsilon, self.balance().budget.epsilon
         if declared <= in_force:
             return ""
@@ -395,7 +396,7 @@ class Curator:
         return f"the catalogue says epsilon {float(declared):g}; epsilon {float(in_force):g} is in force until {by}"
 
     def view_of(self, balance: Balance) -> BudgetView:
-        """A balance of this data set, as people read it."""
+        """A balance of this data set as text."""
         unit, is_row = self.declaration.dataset.unit, self.declaration.protects_rows
         return BudgetView(balance.budget, balance.ceiling, balance.spent, balance.closed, unit, is_row)
 
@@ -412,9 +413,9 @@ class Curator:
     def released_before(
         self, is_wanted: Callable[[str], bool], *, limit: int, analyst: str | None = None
     ) -> tuple[tuple[Bought, ChargedRelease], ...]:
-        """What was released about this version for statements that are wanted, newest first; of the newest ``limit`` answers. Free.
+        """The releases about this version for the wanted statements, newest first, among the newest ``limit`` answers. Free.
 
-        Only what this analyst may see.
+        Only those that this analyst may see.
         """
         ledger, who = self.ledger, self.analyst_default if analyst is None else analyst
         if ledger.balance().closed:
@@ -424,17 +425,17 @@ class Curator:
         return tuple((item, replayed(stored)) for item, stored in stored_answers if stored is not None)
 
     def stored(self, certified: Certified, *, analyst: str) -> ChargedRelease | None:
-        """What was released for this very plan before, where this analyst may see it. Free."""
+        """The earlier release for this exact plan, if this analyst may see it. Free."""
         found = None if self.ledger.balance().closed else self._found(certified.digest, analyst)
         return None if found is None else replayed(found)
 
     def _found(self, digest: str, analyst: str, request_id: str | None = None) -> StoredAnswer | None:
-        """What was paid for: by the request that is being answered, else by anybody."""
+        """The stored release: the one bought by the present request, otherwise by any request."""
         return self.ledger.find(digest, analyst=analyst, request_id=request_name() or request_id)
 
     @one_version()
     def answer(self, plan: Plan, *, summary: str, analyst: str | None = None, request_id: str | None = None) -> ChargedRelease:
-        """The release of a plan; free if the very same plan was answered before and this analyst may see that answer."""
+        """The release of a plan; free if the same plan was answered before and this analyst may see that answer."""
         certified = self.preview(plan)
         self.snapshot.check(certified)
         ledger, who = self.ledger, self.analyst_default if analyst is None else analyst
@@ -445,7 +446,7 @@ class Curator:
         if stored is None and not balance.closed:
             stored = self._found(certified.digest, who, request_id)
         if stored is not None:
-            noted(stored.charge_id)
+            note_reservation(stored.charge_id)
             return replayed(stored)
         if certified.facts.order != balance.budget.order:
             raise CatalogueError("budget-account", "the version is charged at another order than the ledger", hint="run prepare")
@@ -464,12 +465,12 @@ class Curator:
             snapshot=self.snapshot,
             settling=self._settling,
             sampler=self.declaration.dataset.noise,
-            hold=announced(certified, self.rows_known),
+            hold=announce_charge(certified, self.rows_known),
         )
 
     @one_version()
     def open_stream(self, plan: StreamPlan, *, summary: str, analyst: str | None = None) -> ChargedStream:
-        """Charge for a whole stream of counts and open it. Each call opens, and pays for, another one."""
+        """Charge for a whole stream of counts and open it. Each call opens and charges a new stream."""
         certified = certify_stream(plan, self.facts)
         ledger, who = self.ledger, self.analyst_default if analyst is None else analyst
         require_name(who)

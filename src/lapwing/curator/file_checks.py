@@ -1,4 +1,4 @@
-"""What ``lapwing check`` says about the files of a table: from their names, their schemas and first lines, never from a row."""
+"""The findings of ``lapwing check`` on the files of a table: from names, schemas and first lines, never from a row."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def file_problems(table: TableDecl | PublicDecl, files: Sequence[Path]) -> Itera
 
 
 def _columns(table: TableDecl | PublicDecl, file: Path) -> dict[str, str]:
-    """Columns of a file with their types; those of CSV have none."""
+    """Columns of a file with their types; columns of CSV have none."""
     from lapwing.engines.sources import first_line, header_names, is_csv
 
     columns = read_columns(file)
@@ -55,7 +55,7 @@ def _missing(table: TableDecl | PublicDecl, file: Path, columns: dict[str, str])
 
 
 def _hint(table: TableDecl | PublicDecl, file: Path, column: str) -> str:
-    """Where the column may be: in the names of folders, or behind another delimiter."""
+    """A hint where the column may be: in the names of folders, or after another delimiter."""
     from lapwing.engines.sources import first_line, header_names, is_csv
 
     if any(folder.startswith(f"{column}=") for folder in file.parts[:-1]):

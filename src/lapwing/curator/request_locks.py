@@ -1,4 +1,4 @@
-"""Threads that wait for one another: those with the same question, of which one is charged, and those that plan for the same person."""
+"""Locks by name: equal questions wait for one another, so that one is charged, and so do plans for the same analyst."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class QuestionQueue:
-    """Lets threads of this process go one after the other where they name the same thing, and others beside each other."""
+    """Serialises threads of this process that use the same name; other threads run concurrently."""
 
     def __init__(self) -> None:
         self._gate = threading.Lock()
@@ -16,7 +16,7 @@ class QuestionQueue:
 
     @contextmanager
     def one_by_one(self, name: Hashable) -> Iterator[None]:
-        """Wait until no other thread is here by this name."""
+        """Hold the lock of this name."""
         with self._gate:
             turn, waiting = self._named.get(name, (threading.Lock(), 0))
             self._named[name] = turn, waiting + 1

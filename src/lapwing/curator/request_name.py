@@ -1,4 +1,4 @@
-"""The name of the request that is being answered, so that what it paid for before is found first, wherever the ledger is looked through."""
+"""The name of the present request, so that every search of the ledger finds the answers it paid for first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _current: ContextVar[str | None] = ContextVar("lapwing_request_name", default=No
 
 @contextmanager
 def answering(request_id: str | None) -> Iterator[None]:
-    """What is looked for inside, in this thread or task, is looked for on behalf of this request."""
+    """Searches of this thread or task inside the context are made for this request."""
     token = _current.set(request_id)
     try:
         yield
@@ -20,5 +20,5 @@ def answering(request_id: str | None) -> Iterator[None]:
 
 
 def request_name() -> str | None:
-    """The request that is being answered; None where it has no name."""
+    """The name of the present request; None if it has none."""
     return _current.get()

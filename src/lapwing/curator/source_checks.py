@@ -22,7 +22,7 @@ def source_problems(declaration: Declaration) -> Iterator[str]:
     """What is missing or different in the sources that a catalogue names; from their schemas alone."""
     apart = list(_file_problems(declaration) if declaration.dataset.engine is EngineKind.DUCKDB else _engine_problems(declaration))
     yield from apart
-    if not apart:  # else some source cannot be told from another
+    if not apart:  # otherwise two sources cannot be distinguished
         marks = engine_of(declaration, declaration.directory or Path(), Settings()).source_marks(declaration)
         yield from (f"{error.message} ({error.hint})" for error in shared_sources(declaration, marks))
 
@@ -73,10 +73,10 @@ _KINDS = {
 
 
 def source_warnings(declaration: Declaration) -> Iterator[str]:
-    """What the owner should look at again, from the schema of the files alone: what the rows hold is not looked at, and not said.
+    """Warnings for the owner from the schemas of the files alone; the contents of rows are neither read nor reported.
 
-    Keys on the way to a unit that the source stores as text and the catalogue as numbers: rows whose text is no number are left out. And
-    ``unit = "row"`` where the source has a column of that name, which it does not mean.
+    One for keys on the path to a unit that are text in the source and numbers in the catalogue: rows with other text are left out. One for
+    ``unit = "row"`` if the source has a column named ``row``, because the declaration does not refer to it.
     """
     for table in declaration.tables:
         if isinstance(table.unit, RowUnit) and _has_column(declaration, table, ROW):
@@ -118,7 +118,7 @@ def _held_columns(declaration: Declaration, table: TableDecl | PublicDecl) -> It
 
 
 def long_keys(table: TableDecl, *, has_delta: bool) -> Iterator[str]:
-    """The columns with more declared values than are listed as groups, and what becomes of a GROUP BY of them."""
+    """The columns with more declared values than groups are enumerated for, and the effect on GROUP BY."""
     limit = Settings().key_values_max
     for column in table.columns:
         size = size_of(column.domain)

@@ -35,21 +35,21 @@ class ColumnContents(Enum):
     DATE = "date"
     TIMESTAMP = "timestamp"
     UNKNOWN = "unknown"
-    """A CSV file does not say."""
+    """Unknown, as in a CSV file."""
     OTHER = "other"
-    """Something that no column of a catalogue can be: a list, a struct, bytes."""
+    """A type that no column of a catalogue can have: a list, a struct, bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
-    """A column as the source names it."""
+    """A column under its name in the source."""
 
     name: str
     held: ColumnContents
     described: str
     """The source's own name of the type."""
     required: bool = field(default=False, compare=False)
-    """Whether the schema itself lets no NULL in. Columns are the same where they differ in this alone: rows are read the same way."""
+    """Whether the schema itself forbids NULL. Equality ignores this field: rows are read the same way."""
 
 
 def table_columns(name: str, engine: str, connection: str) -> list[SourceColumn]:
@@ -112,7 +112,7 @@ def source_files(directory: Path, source: str) -> list[Path]:
 
 
 def columns_of_files(files: Sequence[Path]) -> list[SourceColumn]:
-    """The columns of the first file; those of them have no NULL of which every file says so."""
+    """The columns of the first file; a column has no NULL only if every file says so."""
     columns = read_columns(files[0])
     for file in files[1:]:
         if not any(column.required for column in columns):
@@ -166,7 +166,7 @@ def _held(kind: pa.DataType) -> ColumnContents:
 
 
 def csv_delimiter(path: Path) -> str:
-    """What stands between the columns of a CSV file, by its first line."""
+    """The delimiter of a CSV file, from its first line."""
     return _delimiter(_header(path))
 
 
@@ -192,7 +192,7 @@ def _header(path: Path) -> str:
 
 
 def _first_line(path: Path) -> bytes:
-    """Without a buffer, so that of a plain file not a byte after the first line is read."""
+    """Unbuffered, so that no byte after the first line of a plain file is read."""
     if path.name.endswith(".gz"):
         with gzip.open(path, "rb") as packed:
             return packed.readline(HEADER_BYTES_MAX)

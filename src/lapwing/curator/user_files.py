@@ -1,4 +1,4 @@
-"""Where files of the user are kept that are nobody else's: beside the registry."""
+"""The location of the user's private files: beside the registry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lapwing.ledger.local.registry import registry_home
 
 
 def private_file(name: str) -> Path | None:
-    """A file of this name that only the user can read, made empty if there is none; None where it cannot be."""
+    """A file of this name that only the user can read, created empty if missing; None if that is impossible."""
     directory = registry_home()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

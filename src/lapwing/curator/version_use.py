@@ -1,7 +1,7 @@
-"""Versions that questions read: a question ends on the version that it began with, whoever prepares or retires one meanwhile.
+"""Versions in use: a question ends on the version that it started with, even if one is prepared or retired meanwhile.
 
-A version that is the newest no more is closed by the last question that reads it. A version is deleted when no question of this process
-reads it; questions that come meanwhile wait, and then read what is the newest. Otherwise an owner's act would look like a fault of the
+A version that is no longer the newest is closed by the last question that reads it. A version is deleted when no question of this process
+reads it; questions that arrive meanwhile wait and then read the newest one. Otherwise an owner's act would look like a fault of the
 engine, which is an incident. What other processes read is not known here; ``Snapshot.check`` refuses a version that is gone.
 """
 
@@ -18,9 +18,9 @@ from weakref import WeakSet
 from lapwing.engines.base import Snapshot
 
 LOOK_SECONDS = 1.0
-"""How often it is looked for sessions that were opened while a version waits to be deleted."""
+"""Interval in seconds for finding sessions that were opened while a version waits to be deleted."""
 _changed = threading.Condition(threading.RLock())
-"""Held while the three below are looked at or changed, and never while anything is opened, closed or deleted."""
+"""Held while the three below are read or changed, and never while anything is opened, closed or deleted."""
 _users: Counter[tuple[Path, int]] = Counter()
 _retiring: set[tuple[Path, int]] = set()
 _all: WeakSet[OpenedVersions] = WeakSet()
@@ -28,7 +28,7 @@ _held: ContextVar[dict[OpenedVersions, VersionLease] | None] = ContextVar("lapwi
 
 
 class VersionLease:
-    """A version that somebody reads, until it is given back."""
+    """A lease on a version: the version stays open until the lease ends."""
 
     def __init__(self, versions: OpenedVersions, version: int, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -36,7 +36,7 @@ class VersionLease:
         self._version = version
 
     def give_back(self) -> None:
-        """Read no more; to be said once or more often."""
+        """End the lease. Later calls have no effect."""
         versions, self._versions = self._versions, None
         if versions is not None:
             versions.given_back(self._version, self.snapshot)
@@ -45,23 +45,23 @@ class VersionLease:
 class OpenedVersions:
     """The newest version of a data set as one curator has it opened, and older ones that are still read.
 
-    ``place`` is the state directory; ``end_sessions`` ends what keeps a version for longer than a question.
+    ``place`` is the state directory; ``end_sessions`` ends the sessions, which hold a version for longer than a question.
     """
 
     def __init__(
         self, place: Path, *, latest: Callable[[], int], opened: Callable[[int], Snapshot], end_sessions: Callable[[], None]
     ) -> None:
         self._place, self._latest, self._opened, self._end_sessions = place, latest, opened, end_sessions
-        self._opening = threading.Lock()  # of threads that ask at once, one opens
+        self._opening = threading.Lock()  # among concurrent threads, one opens
         self._newest: tuple[int, Snapshot] | None = None
         self._readers: Counter[int] = Counter()
-        """Who reads a snapshot, by its id: several of one version may be open, one after another."""
+        """The readers of a snapshot, by its id: several of one version may be opened in turn."""
         with _changed:
             _all.add(self)
 
     @property
     def snapshot(self) -> Snapshot:
-        """The version that the question of this thread began with; outside questions, the newest."""
+        """The version with which the question of this thread started; outside questions, the newest."""
         held = _held.get()
         if held is None:
             used = self._used()
@@ -72,7 +72,7 @@ class OpenedVersions:
         return held[self].snapshot
 
     def kept(self) -> VersionLease:
-        """The version that the question of this thread began with, for longer than the question. Pre: there is a question."""
+        """A lease on the version with which the question of this thread started; it may outlast the question. Pre: there is a question."""
         held = _held.get()
         assert held is not None, "nothing is kept outside questions"
         snapshot = self.snapshot
@@ -83,7 +83,7 @@ class OpenedVersions:
         return VersionLease(self, version, snapshot)
 
     def _used(self) -> VersionLease:
-        """The newest version, which stays open and is not deleted until it is given back."""
+        """The newest version, which stays open and is not deleted until it is released."""
         while True:
             with self._opening:
                 version = self._latest() if self._newest is None else self._newest[0]
@@ -103,7 +103,7 @@ class OpenedVersions:
             _wait_until_kept(key)
 
     def given_back(self, version: int, snapshot: Snapshot) -> None:
-        """Somebody reads this version no more."""
+        """End one reader's use of this version."""
         with self._opening:
             self._readers[id(snapshot)] -= 1
             is_done = not self._readers[id(snapshot)]
@@ -117,7 +117,7 @@ class OpenedVersions:
             _leave((self._place, version))
 
     def let_go(self, version: int | None = None) -> None:
-        """Whoever asks from now on opens the newest version again; whoever reads this one goes on. With ``version``, if it is that one."""
+        """Make new questions open the newest version again; present readers keep theirs. With ``version``, only if it is the one in use."""
         with self._opening:
             if self._newest is None or version not in (None, self._newest[0]):
                 return
@@ -133,7 +133,8 @@ class OpenedVersions:
 
     @contextmanager
     def unread(self, version: int) -> Iterator[None]:
-        """Nobody in this process reads a version inside: it may be deleted. Sessions about it are ended, questions come to their end."""
+        """Inside the context no reader of this process uses the version, so it may be deleted. Sessions on it are ended, questions finish
+        first."""
         key = (self._place, version)
         with _changed:
             _wait_until_kept(key)
@@ -157,7 +158,7 @@ class OpenedVersions:
 
 @contextmanager
 def one_version() -> Iterator[None]:
-    """A question: what it reads of a data set is of one version, however often it looks. One inside another belongs to it."""
+    """A question, which reads one version of the data set throughout. A nested question belongs to the outer one."""
     if _held.get() is not None:
         yield
         return

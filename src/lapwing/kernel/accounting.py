@@ -1,4 +1,4 @@
-"""What a charge costs, what a budget holds, and whether the one pays for the other.
+"""What a charge costs, what a budget holds, and whether the budget covers the charge.
 
 A *pure* data set (delta = 0) is charged in epsilon. An *approximate* one is charged in rho (zero-concentrated differential privacy) and,
 for keys that are not public, in delta. An approximate one with a Rényi *order* is a union of two filters: it is also charged in epsilon
@@ -64,7 +64,7 @@ class Cost:
     loss: int
     delta: int
     pure: int | None = None
-    """What it costs in pure epsilon, where the account has an order. None is more than any budget holds: so is what nobody has bounded."""
+    """The cost in pure epsilon, where the account has an order. None means unbounded: more than any budget holds."""
 
     def __post_init__(self) -> None:
         amounts = (self.loss, self.delta, 0 if self.pure is None else self.pure)
@@ -78,13 +78,13 @@ class Cost:
         return Cost(loss=self.loss + other.loss, delta=self.delta + other.delta, pure=pure)
 
     def covers(self, other: Cost) -> bool:
-        """Whether no amount of the other is above this one's."""
+        """Whether every amount of ``other`` is at most this one's."""
         pure = self.pure is None or (other.pure is not None and other.pure <= self.pure)
         return other.loss <= self.loss and other.delta <= self.delta and pure
 
     @staticmethod
     def zero() -> Cost:
-        """Nothing."""
+        """The zero cost."""
         return Cost(loss=0, delta=0, pure=0)
 
 
@@ -168,7 +168,7 @@ def admits(budget: Budget, *, spent: Cost, cost: Cost) -> bool:
 
 
 def left_of(budget: Budget, spent: Cost) -> Cost:
-    """What a budget still holds of each amount; of a pure amount, nothing once it has more than any number of them spent."""
+    """What remains of each amount of a budget; nothing of the pure amount once its spending is unbounded."""
     pure = None if budget.pure_total is None else 0 if spent.pure is None else max(0, budget.pure_total - spent.pure)
     return Cost(loss=max(0, budget.loss_total - spent.loss), delta=max(0, budget.delta_total - spent.delta), pure=pure)
 
@@ -264,7 +264,7 @@ def polished(excess: float, *, rho: float, ln_delta: float) -> Fraction:
     """The order again, from about 8 correct digits to about 15, so that the bound has about 30; exact to the ledger unit.
 
     The bound is flat at its best order, which limits any comparison of its values; its derivative vanishes where
-    ``rho b^2 + ln delta + ln(1 + b) = 0``, and Newton's method finds that point. A step that leads away is not believed.
+    ``rho b^2 + ln delta + ln(1 + b) = 0``, and Newton's method finds that point. A step that increases the distance is rejected.
     """
     polished = excess
     for _ in range(3):

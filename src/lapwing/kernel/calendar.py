@@ -40,7 +40,7 @@ def truncate_days(days: int, unit: str) -> int:
 
 
 def add_months(days: int, months: int) -> int | None:
-    """The same day that many months later, or the last day of that month where it has no such day; None outside the years 1 to 9999."""
+    """The same day that many months later, or the last day of that month if the month is too short; None outside the years 1 to 9999."""
     date = to_date(days)
     year, month = divmod(date.year * 12 + date.month - 1 + months, 12)
     if not 1 <= year <= 9999:

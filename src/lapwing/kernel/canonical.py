@@ -1,6 +1,6 @@
 """A canonical byte form of plans and facts, and its digest: equal values give equal bytes, different values different bytes.
 
-Every part is written with its type and length, so no two different trees can run together into one text.
+Every part is written with its type and length, so two different trees never have the same text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def digest(value: object) -> str:
 
 def canonical_bytes(value: object) -> bytes:
     """Canonical bytes of a tree of dataclasses, enums, mappings, tuples and plain values. Mappings are ordered by key."""
-    # Plans may list a million groups: what they consist of is told by its very type, without asking what it is an instance of.
+    # Plans may list a million groups, so the exact type of a part decides its form; isinstance checks would be slow.
     if type(value) is str:
         return _framed(b"s", value.encode("utf-8", "surrogatepass"))
     if type(value) is int:

@@ -73,14 +73,14 @@ class CertifiedVector:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSelection:
-    """The key threshold of a query with discovered groups."""
+    """The key threshold of a query with discovered groups (partition selection)."""
 
     threshold: int
     groups_per_unit: int
     sensitivity: Sensitivity
     loss: Fraction
     weight: int = 1
-    """What a unit adds to a group that is its only one, on the grid of the threshold."""
+    """What a unit adds to its group if it has only one, on the grid of the threshold."""
 
     @property
     def units(self) -> int:
@@ -90,7 +90,7 @@ class PartitionSelection:
 
 @dataclass(frozen=True, slots=True)
 class CertifiedQuery:
-    """A query with the shape of its relation and its derived bounds."""
+    """A query with the shape of its relation and the derived bounds."""
 
     query: Query
     shape: Shape
@@ -124,7 +124,7 @@ def certify(plan: Plan, facts: Facts) -> Certified:
 
 
 def derived_queries(plan: Plan, facts: Facts) -> tuple[CertifiedQuery, ...]:
-    """Derive bounds of every query of the plan, or refuse. Nothing can be run or released with these: they have no seal."""
+    """Derive bounds of every query of the plan, or refuse. These have no seal, so nothing can be run or released with them."""
     if not plan.queries:
         raise Refused("plan-empty", "a statement must ask for something")
     require_exact_types(plan)
@@ -278,7 +278,7 @@ def _bound(vector: Vector, row: RowRange, query: Query, shape: Shape, facts: Fac
                 raise Refused("weights-unsound", "row weights need known groups and rows of one prepared table, without joins that fan out")
             return bounds_table.rows_weighing(neighbours, weight=weight_rows << bits, row=row)
         case Clipped(), (Cap() | Follow()):
-            # Two units have at most so many cells in which they differ.
+            # Two units differ in at most this many cells.
             cells = 2 * per_unit if isinstance(query.groups, DiscoveredGroups) else query.groups.cells
             return bounds_table.clipped(neighbours, norm=_norm(vector, row, query), cells=cells, non_negative=row.non_negative)
         case Grouped(groups), Cap(limit, None) if 1 <= limit < INTEGER_LIMIT and groups >= 1:

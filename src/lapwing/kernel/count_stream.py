@@ -1,7 +1,7 @@
-"""Counts of one table, each held against a public number: a sparse vector and its fresh answers, paid for whole before a row is read.
+"""Counts of one table, each compared with a public number: sparse vector with fresh answers, charged as a whole before a row is read.
 
-While the noisy distance of the exact count from the number stays under the noisy threshold, that is all that is told. Else a fresh noisy
-count is told, and the next start has its own threshold. Distances and thresholds are never told. Proof: docs/proofs/above-threshold.md.
+While the noisy distance of the exact count from the number stays below the noisy threshold, only that is released; otherwise a fresh noisy
+count is released, and the next start has its own threshold. Distances and thresholds stay secret. See docs/proofs/above-threshold.md.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class StreamPlan:
     of_threshold: DiscreteLaplace
     of_distance: DiscreteLaplace
     of_count: Law
-    name: str = ""  # tells it from others that are alike
+    name: str = ""  # distinguishes it from streams that are otherwise equal
 
     def question(self, condition: Expression, facts: Facts) -> Certified:
-        """One count, certified as it would be alone; refuses (``stream-scope``) a condition on anything else."""
+        """One count, certified as if it were asked alone; refuses (``stream-scope``) a condition on other columns."""
         if not columns_of(condition) <= frozenset(self.columns):
             raise Refused("stream-scope", "the condition reads a column that is not in the scope of the stream")
         vector = Vector("count", RowCount(), self.of_count)
@@ -57,7 +57,7 @@ class CertifiedStream:
 
 
 def certify_stream(plan: StreamPlan, facts: Facts) -> CertifiedStream:
-    """Derived from plan and facts alone: every start costs what its comparisons do, however many, and its one answer."""
+    """Derived from plan and facts alone: a start costs its comparisons, whatever their number, and its one answer."""
     require_exact_types(plan)
     is_laplace = type(plan.of_threshold) is DiscreteLaplace and type(plan.of_distance) is DiscreteLaplace
     if not is_laplace or not all(1 <= number < INTEGER_LIMIT for number in (plan.starts, plan.threshold)):
@@ -72,7 +72,7 @@ def certify_stream(plan: StreamPlan, facts: Facts) -> CertifiedStream:
 
 
 class CountStream:
-    """An opened stream: of one process, one question at a time. Each permit opens one."""
+    """An opened stream. It belongs to one process and answers one question at a time; each permit opens one stream."""
 
     __slots__ = ("_facts", "_lock", "_plan", "_process", "_reach", "_threshold", "starts_left")
 
@@ -107,5 +107,5 @@ class CountStream:
         self._threshold = self._plan.threshold + self._noise(self._plan.of_threshold, self._reach)
 
     def _noise(self, law: DiscreteLaplace, moved: int) -> int:
-        """Unbounded noise, so that a comparison is of the very law. What a movement by so much reveals was charged at opening."""
+        """Unbounded noise, so that each comparison follows the exact law. What a movement of this size reveals was charged at opening."""
         return add_noise(law, [0], account=Account.PURE, l1=moved, l2_squared=0, charged=LOSS_MARGIN * moved / law.scale)[0]

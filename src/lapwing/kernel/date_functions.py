@@ -29,12 +29,12 @@ TRUNCATIONS: dict[Function, str] = {
     Function.TRUNCATE_WEEK: "week",
     Function.TRUNCATE_DAY: "day",
 }
-"""The part of a date that each truncation goes back to the start of."""
+"""The part of a date to whose start each truncation goes back."""
 TIME_TRUNCATIONS: dict[Function, tuple[str, int]] = {
     Function.TRUNCATE_HOUR: ("hour", 3_600_000_000),
     Function.TRUNCATE_MINUTE: ("minute", 60_000_000),
 }
-"""The part of a day that each truncation of a timestamp goes back to the start of, and its microseconds."""
+"""The part of a day to whose start each truncation of a timestamp goes back, and its microseconds."""
 MONTHS_MAX = 12 * 9_999
 """Most months that can be added: no more lie between two dates of the calendar."""
 
@@ -132,10 +132,10 @@ def _timestamp_of(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Dom
 
 
 def _add_months(domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Domain:
-    """The day that many months later, or the last day of the month where it has no such day; the time of day stays.
+    """The day that many months later, or the last day of that month if the month is too short; the time of day stays.
 
-    Monotone in the day, hence the ends for dates. Of two moments a day apart the later may land on the same day at an earlier hour, so of a
-    timestamp only the day is known.
+    Monotone in the day, hence the ends for dates. Of two moments a day apart the later may land on the same day at an earlier hour, so for
+    a timestamp only the day is bounded.
     """
     require_count(Function.ADD_MONTHS, domains, 2)
     months = arguments[1].value if isinstance(arguments[1], Literal) and isinstance(domains[1], IntegerDomain) else None

@@ -149,7 +149,7 @@ def is_numeric(domain: Domain) -> bool:
 
 
 def number_type(domain: Domain) -> NumberType | None:
-    """The type of a number; where none is known, integers are integers and reals doubles. None for what is no number."""
+    """The type of a number; where none is known, integers are integers and reals doubles. None if it is not a number."""
     match domain:
         case IntegerDomain(number=number):
             return number or NumberType.INTEGER

@@ -52,7 +52,7 @@ class Event:
                 assert_never(never)
 
     def cost(self, account: Account, *, order: int | None = None) -> Cost:
-        """The charge in ledger units, rounded up; of an account with an ``order``, where it is given."""
+        """The charge in ledger units, rounded up; for an account with an ``order`` if one is given."""
         loss, delta = self.loss(account), charge_delta(self.delta)
         if order is None or self.epsilon is None or self.delta:
             return Cost(loss=charge_loss(loss), delta=delta)

@@ -1,4 +1,4 @@
-"""Exact aggregates on their way from the engine to the noise. They show nothing of themselves and cannot be stored."""
+"""Exact aggregates between the engine and the noise. Their text form shows no values, and they cannot be pickled."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Exact:
 
 
 Counts: TypeAlias = Mapping[tuple[Value, ...], Sequence[tuple[int, int]]]
-"""By group: grid integers, in any order, and how many rows have each."""
+"""For each group: grid integers, in any order, and how many rows have each."""
 
 
 class ExactTable:
-    """Exact integers of one query; see ``Exact``. ``quantiles`` holds, per set of quantiles, the rows by group and grid integer."""
+    """Exact integers of one query; see ``Exact``. ``quantiles`` holds, for each set of quantiles, the rows by group and grid integer."""
 
     __slots__ = ("_groups", "_quantiles", "_units", "_vectors")
 

@@ -37,11 +37,11 @@ def domain_of(expression: Expression, columns: Mapping[str, Domain]) -> Domain:
 
 
 class Domains:
-    """Domains of expressions over a relation with these columns. Each part is looked at once, however many expressions it is part of."""
+    """Domains of expressions over a relation with these columns. Each part is computed once, even if several expressions share it."""
 
     def __init__(self, columns: Mapping[str, Domain]) -> None:
         self._columns = columns
-        self._found: dict[int, tuple[Expression, Domain]] = {}  # the part is kept, so that nothing else gets its number
+        self._found: dict[int, tuple[Expression, Domain]] = {}  # a reference is kept, so that no other object gets the same id
 
     def of(self, expression: Expression) -> Domain:
         """Domain of an expression, or refuse."""
@@ -102,7 +102,7 @@ def _literal_domain(literal: Literal) -> Domain:
         case Kind.TIMESTAMP, (int() | None) if not isinstance(value, bool):
             return _within_calendar(TimestampDomain(value or 0, value or 0, null), day_length=calendar.DAY_MICROSECONDS)
         case Kind.KEY, None:
-            return KeyDomain()  # no other constant is an identifier; beside one that is a text, CASE takes the type of that one
+            return KeyDomain()  # no other constant is an identifier; beside a text constant, CASE has its type
         case _:
             raise Refused("type-mismatch", f"a constant does not fit the type {literal.kind.value}")
 

@@ -35,7 +35,7 @@ class PublicFacts:
 
 @dataclass(frozen=True, slots=True)
 class UnitLimits:
-    """How much of an engine one unit's rows may take up in one statement: see ``workload``."""
+    """How many resources of an engine one unit's rows may take in one statement: see ``workload``."""
 
     rows: int = 100_000
     """Most rows of one unit in any relation of a plan."""
@@ -59,7 +59,7 @@ class Facts:
     order: int | None = None
     """The Rényi order of an account that is a union of filters; None for one that adds up one loss."""
     typed_numbers: bool = False
-    """Whether its columns have the number types of their sources; versions prepared before these were kept compute in doubles."""
+    """Whether its columns have the number types of their sources; versions prepared before these were stored compute in doubles."""
 
     def table(self, name: str) -> TableFacts:
         """The private table of that name, or refuse."""

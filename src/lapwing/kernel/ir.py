@@ -92,7 +92,7 @@ class SemiJoin:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """All rows of all sources, which have the same columns."""
+    """All rows of all sources; the sources have the same columns."""
 
     sources: tuple[Relation, ...]
 
@@ -137,7 +137,7 @@ Relation: TypeAlias = Scan | Filter | Project | PublicJoin | UnitJoin | SemiJoin
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Each unit has at most the rows its relation's stability allows; nothing more is done."""
+    """The stability of the relation bounds the rows of a unit; there is no further bounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +204,8 @@ Measure: TypeAlias = RowCount | UnitCount | GridSum | DistinctCount
 class UnitNorms:
     """One row per unit that has any row in ``source``, with one column: how many of the ``squared_edges`` are below its squared norm.
 
-    The norm is Euclidean, of what the unit adds to the groups of ``keys`` in ``measure``. It is the whole source of a query, never part of
-    another relation. ``one_in`` above 1: only units that a hash of the unit chooses, about one in so many, have their row.
+    The norm is Euclidean, of what the unit adds to the groups of ``keys`` in ``measure``. It is always the whole source of a query, never
+    part of another relation. ``one_in`` above 1: only a sample of the units, chosen by a hash, has rows: about one in ``one_in``.
     """
 
     source: Relation
@@ -221,7 +221,7 @@ class Cap:
     """Bound on one unit's cell (Grouped) or vector norm (Clipped), in integers of the cell's own grid.
 
     ``alike`` (Clipped only) names another capped vector: the unit's cells of this one are then scaled by the smaller of both factors, so
-    that their ratio keeps its meaning if the other is like this one.
+    that their ratio keeps its meaning if the values of the two are similar.
     """
 
     limit: int
@@ -247,7 +247,7 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class QuantileSet:
-    """Quantiles of one value over rows where it is not NULL, on its grid: clamp(floor(value * steps + 1/2)); days and moments as they are.
+    """Quantiles of one value over rows where it is not NULL, on its grid: clamp(floor(value * steps + 1/2)); dates and times as they are.
 
     ``scale`` is in rows: see :class:`lapwing.kernel.quantile_tree.QuantileTree`.
     """
@@ -275,13 +275,13 @@ class KnownGroups:
 
 @dataclass(frozen=True, slots=True)
 class ProductGroups:
-    """Known groups that are all combinations of one value of each axis, not written out; the last key runs fastest."""
+    """Known groups that are all combinations of one value of each axis, not listed; the last key varies fastest."""
 
     axes: tuple[tuple[Value, ...], ...]
 
     @property
     def groups(self) -> tuple[tuple[Value, ...], ...]:
-        """All of them, written out."""
+        """All of them, as a list."""
         return tuple(itertools.product(*self.axes))
 
     @property

@@ -36,7 +36,7 @@ LOSS_MARGIN = Fraction(2**40 + 1, 2**40)
 
 def require_scale(scale: Fraction) -> None:
     """Stop (code ``scale-invalid``) a scale that the sampler could not take exactly."""
-    # type() and not isinstance(): a float or a bool that happens to be equal would be a scale nobody certified
+    # type() and not isinstance(): an equal float or bool would be a scale that was never certified
     if type(scale) is not Fraction or not SCALE_MIN <= scale <= SCALE_MAX or Fraction(float(scale)) != scale:
         raise Refused("scale-invalid", "a noise scale is a fraction from 2^-20 to 2^56 that a 64-bit float represents exactly")
 
@@ -67,7 +67,7 @@ Law: TypeAlias = DiscreteLaplace | DiscreteGaussian
 
 
 class Sampler(Enum):
-    """Who draws the noise. The law is the same."""
+    """Which sampler draws the noise. The law is the same."""
 
     LAPWING = "lapwing"
     """Our own, for whole vectors: ``lapwing.kernel.noise.vectors``."""
@@ -76,7 +76,7 @@ class Sampler(Enum):
 
 
 def require_sensitivity(*, l1: int, l2_squared: int) -> None:
-    """Stop (code ``sensitivity-invalid``) what is not a bound on a movement."""
+    """Stop (code ``sensitivity-invalid``) a value that is not a bound on a sensitivity."""
     if type(l1) is not int or type(l2_squared) is not int or l1 < 0 or l2_squared < 0:
         raise LapwingError("sensitivity-invalid", "a sensitivity is an integer that is not negative")
 

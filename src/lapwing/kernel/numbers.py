@@ -37,7 +37,7 @@ def require_exact(*amounts: object) -> None:
 
 
 def _context(rounding: str, digits: int = PRECISION_DIGITS) -> Context:
-    # A fresh context per call: contexts are mutable, and the thread's default one belongs to whoever imported us.
+    # A fresh context per call: contexts are mutable, and the thread's default one belongs to the importing program.
     return Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[DivisionByZero, InvalidOperation, Overflow])
 
 

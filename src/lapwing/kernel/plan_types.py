@@ -1,4 +1,4 @@
-"""Numbers of a plan are what their annotations say: True is not a row limit, and the kernel does not reason about floats."""
+"""The numbers of a plan have their annotated types: True is not a row limit, and the kernel does not reason about floats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lapwing.errors import Refused
 _INTEGERS = "tuple[int, ...]"
 _EXACT: dict[str, type] = {"int": int, "Fraction": Fraction, "str": str, "bool": bool, _INTEGERS: tuple}
 _LEAVES = frozenset({int, str, bool, Fraction, type(None)})
-"""Plain values, which hold nothing further. Key values of known groups are such."""
+"""Plain values without parts, such as key values of known groups."""
 
 
 def require_exact_types(node: object) -> None:
@@ -35,7 +35,7 @@ def require_exact_types(node: object) -> None:
 
 @cache
 def _fields(of: type) -> tuple[tuple[str, str, type | None, bool], ...]:
-    """Of each field of a dataclass: its name, its annotation, the plain type it must have if any, whether None will do."""
+    """For each field of a dataclass: its name, its annotation, the plain type it must have if any, whether it may be None."""
     if not dataclasses.is_dataclass(of):
         return ()
     annotations = ((field.name, str(field.type)) for field in dataclasses.fields(of))

@@ -1,7 +1,7 @@
 """Any number of quantiles of one column for one charge: select the middle one, split the rows there, and go on in both parts.
 
-Each row lies in one part per level, so m quantiles cost ``1 + log2(m)`` selections, not m. A selection is the exponential mechanism; what
-is bad about a candidate is how far the mass up to it (:mod:`lapwing.kernel.rank_line`) is from what the quantile asks for.
+Each row lies in one part per level, so m quantiles cost ``1 + log2(m)`` selections, not m. A selection is the exponential mechanism; the
+badness of a candidate is the distance of the mass up to it (:mod:`lapwing.kernel.rank_line`) from the mass of the quantile.
 Groups are parts like others: a unit's rows, however they are spread over groups and parts, cost no more than if they were all in one.
 
 Proof: ``docs/proofs/quantiles.md``. Sources: Smith 2011 for one quantile; Kaplan, Schnapp and Stemmer 2022 for the recursion.
@@ -33,7 +33,7 @@ RANK_MAX = 2**62
 
 @dataclass(frozen=True, slots=True)
 class AtShare:
-    """The quantile at this share of the rows, interpolated as SQL does: at ``share * (N - 1)`` rows from the least."""
+    """The quantile at this share of the rows, interpolated as SQL does: ``share * (N - 1)`` rows above the least."""
 
     share: Fraction
 
@@ -57,7 +57,7 @@ Target: TypeAlias = AtShare | FromLeast | FromGreatest
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """Targets that each get a selection of their own on the same rows: one, or the two extremes."""
+    """Targets that are selected separately on the same rows: one, or the two extremes."""
 
     targets: tuple[int, ...]
 
@@ -111,7 +111,7 @@ def levels_of(node: Node | None) -> int:
 
 
 def reach(target: Target, share: Fraction | None = None) -> Fraction:
-    """By how much, at most, a mass of 1 more moves what is bad about a candidate; ``share`` is the target's in its part."""
+    """At most how far an additional mass of 1 moves the badness of a candidate; ``share`` is the target's in its part."""
     match target:
         case AtShare(whole):
             own = whole if share is None else share
@@ -165,7 +165,7 @@ class QuantileTree:
 
 
 def movement(targets: tuple[Target, ...], *, rows_per_unit: int, neighbours: Neighbours, alone: bool) -> Fraction:
-    """Epsilon of one level times the scale: how far badnesses of two candidates can move apart relative to their reach, over all parts."""
+    """Epsilon of one level times the scale: how far two candidates' badnesses can move apart relative to their reach, over all parts."""
     if type(rows_per_unit) is not int or rows_per_unit < 1:
         raise LapwingError("sensitivity-invalid", "the number of rows per unit is a positive integer")
     match neighbours:

@@ -4,7 +4,7 @@ The rows are integers from ``lower`` to ``upper``; one fixed point stands just b
 neighbouring points the mass 1 is spread evenly, and where rows are equal it lies in the one point. N rows make a mass of N + 1. The value
 at which the mass below reaches ``1 + q (N - 1)`` is the q-quantile as SQL interpolates it.
 
-What makes it good for privacy is that one more row adds a measure that is nowhere negative and has mass 1. All numbers are exact.
+This suits privacy: one more row adds a measure that is nowhere negative and has mass 1. All numbers are exact.
 
 Proof: ``docs/proofs/quantiles.md``.
 """
@@ -22,16 +22,16 @@ from typing import TypeAlias
 from lapwing.errors import LapwingError
 
 SHARES = 2**32
-"""Into how many equal shares the mass in one point can be cut."""
+"""The number of equal shares into which the mass in one point can be cut."""
 
 
 class RankLine:
-    """The measure of some rows. It holds rows, so it shows nothing of itself."""
+    """The measure of some rows. It holds rows, so its text form shows nothing of them."""
 
     __slots__ = ("_before", "_values", "lower", "upper")
 
     def __init__(self, values: Sequence[int], counts: Sequence[int], *, lower: int, upper: int) -> None:
-        """Of distinct increasing values and how many rows have each; refuses (code ``value-invalid``) what is not that."""
+        """From distinct increasing values and the number of rows with each; refuses (code ``value-invalid``) anything else."""
         inside = not values or (lower <= values[0] and values[-1] <= upper)
         if not inside or len(values) != len(counts) or any(a >= b for a, b in pairwise(values)) or any(count < 1 for count in counts):
             raise LapwingError("value-invalid", "the rows of a quantile are counts of distinct increasing values inside its bounds")
@@ -54,13 +54,13 @@ class RankLine:
         return start, self._values[place] if place < len(self._values) else self.upper + 1
 
     def below(self, value: int) -> Fraction:
-        """The mass below a value, what lies in it not included."""
+        """The mass below a value, without the mass in it."""
         place = bisect_left(self._values, value)
         start, end = self._gap(place)
         return self._before[place] + Fraction(value - start, end - start)
 
     def through(self, value: int) -> Fraction:
-        """The mass up to a value, what lies in it included."""
+        """The mass up to a value, with the mass in it."""
         place = bisect_left(self._values, value)
         if place < len(self._values) and self._values[place] == value:
             return Fraction(self._before[place + 1])
@@ -118,7 +118,7 @@ class Segment:
         return range(max(self.start.value, self.line.lower), min(self.end.value, self.line.upper) + 1)
 
     def inside(self, cut: Cut) -> Cut:
-        """The cut, or the end of the part that it lies beyond."""
+        """The cut, or the end of the part if it lies beyond that end."""
         return max(self.start, min(self.end, cut))
 
 

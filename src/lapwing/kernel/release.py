@@ -1,7 +1,7 @@
 """The only gate to noise: Certified + Permit + exact integers -> noisy columns.
 
 Noise is drawn here and nowhere else, once per cell, after the charge is durable. Each permit is taken once. What is returned is
-(with the ledger's admission rule) all that ever depends on protected rows. Proof: docs/proofs/release.md.
+(with the ledger's admission rule) everything that depends on protected rows. Proof: docs/proofs/release.md.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def release(certified: Certified, permit: Permit, exact: Exact, *, sampler: Samp
 
 @dataclass(frozen=True, slots=True)
 class HowDrawn:
-    """How the noise of a release is charged, and who draws it."""
+    """How the noise of a release is charged, and which sampler draws it."""
 
     facts: Facts
     sampler: Sampler = Sampler.LAPWING
@@ -170,7 +170,7 @@ def _chosen(certified: CertifiedQuantiles, groups: Sequence[tuple[Value, ...]], 
 
 
 def rank_line(rows: Sequence[tuple[int, int]], *, lower: int, upper: int) -> RankLine:
-    """The rows of one group on the line, each clamped to its ends. Which rows there are matters to privacy, not where they lie."""
+    """The rows of one group on the line, each clamped to its ends. Privacy depends on which rows there are, not on their values."""
     counts: dict[int, int] = {}
     for value, count in rows:
         inside = min(max(value, lower), upper)
@@ -180,14 +180,14 @@ def rank_line(rows: Sequence[tuple[int, int]], *, lower: int, upper: int) -> Ran
 
 
 class ProductPlaces:
-    """Where each combination of values of the axes is, the last axis running fastest, without a list of all of them."""
+    """The index of each combination of values of the axes, the last axis varying fastest, without a list of all of them."""
 
     def __init__(self, axes: Sequence[Sequence[Value]]) -> None:
         strides = [math.prod(map(len, axes[number + 1 :])) for number in range(len(axes))]
         self._offsets = [{value: place * by for place, value in enumerate(axis)} for axis, by in zip(axes, strides, strict=True)]
 
     def get(self, group: tuple[Value, ...]) -> int | None:
-        """The place of a group, None if it is not one of these."""
+        """The index of a group, None if it is not one of these."""
         found = [offsets.get(value) for offsets, value in zip(self._offsets, group, strict=True)]
         return sum(place for place in found if place is not None) if None not in found else None
 

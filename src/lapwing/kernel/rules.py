@@ -10,17 +10,17 @@ from lapwing.kernel.domains import Domain, IntegerDomain, kind_of
 from lapwing.kernel.expressions import Expression, Function
 
 Rule: TypeAlias = Callable[[tuple[Domain, ...], tuple[Expression, ...]], Domain]
-"""Takes the domains of the arguments and the arguments themselves; gives the domain of the result, or refuses."""
+"""Maps the domains of the arguments, and the arguments themselves, to the domain of the result, or refuses."""
 
 
 def wrong_kinds(function: str, domains: tuple[Domain, ...]) -> Refused:
-    """The refusal of arguments of kinds that a function does not take."""
+    """The refusal of arguments of the wrong kind."""
     given = ", ".join(kind_of(domain).value for domain in domains)
     return Refused("type-mismatch", f"{function} cannot take ({given})")
 
 
 def require_count(function: Function, domains: tuple[Domain, ...], count: int) -> None:
-    """Refuse any other number of arguments."""
+    """Refuse a call with another number of arguments."""
     if len(domains) != count:
         raise Refused("wrong-arguments", f"{function.value} takes {count} argument(s), not {len(domains)}")
 

@@ -23,7 +23,7 @@ class Sensitivity:
     linf: int
 
     def within(self, cells: int | None) -> Sensitivity:
-        """Tighten by the number of cells there are: L1 <= cells * Linf and L2^2 <= cells * Linf^2."""
+        """Tighten the bounds by the number of cells: L1 <= cells * Linf and L2^2 <= cells * Linf^2."""
         if cells is None:
             return self
         by_cells = cells * self.linf
@@ -48,7 +48,7 @@ class RowRange:
 
     @property
     def spread(self) -> int:
-        """R: the largest difference between two contributions, of which one may be nothing."""
+        """R: the largest difference between two contributions, one of which may be zero."""
         return max(self.hi, 0) - min(self.lo, 0)
 
     @property

@@ -31,9 +31,9 @@ class Shape:
     widest: int
     """Most rows of one unit in this relation or any that it is made of."""
     work: int
-    """Parts of expressions computed for one unit's rows, and rows produced, on the way to this relation."""
+    """Parts of expressions computed for one unit's rows, and rows produced, to compute this relation."""
     numbering: frozenset[str] = frozenset()
-    """Columns of whole numbers, each from 1 on, that no two rows of one unit have the same of."""
+    """Columns of whole numbers, each from 1 on, that are distinct within each unit."""
 
     def after(self, parts: int) -> Shape:
         """The same rows after this many parts of expressions were computed on each."""
@@ -41,7 +41,7 @@ class Shape:
 
 
 def named(columns: Iterable[tuple[str, Domain]]) -> Mapping[str, Domain]:
-    """Columns by name. Engines take names that differ only in letter case for one, so the kernel does too, and refuses the second."""
+    """Columns by name. Engines treat names that differ only in letter case as equal, so the kernel does too and refuses the second."""
     result: dict[str, Domain] = {}
     folded: set[str] = set()
     for name, domain in columns:
@@ -83,7 +83,7 @@ def publicly_joined(join: PublicJoin, shape: Shape, on: Domain, public: PublicFa
 
 
 def require_comparable(on: tuple[tuple[str, str], ...], left: Shape, right: Shape) -> None:
-    """Refuse an equality that an engine would have to convert values for."""
+    """Refuse an equality for which an engine would have to convert values."""
     for a, b in on:
         x, y = column_domain(a, left), column_domain(b, right)
         if isinstance(x, KeyDomain) and isinstance(y, KeyDomain) and x.text == y.text:
@@ -93,14 +93,14 @@ def require_comparable(on: tuple[tuple[str, str], ...], left: Shape, right: Shap
 
 
 def joined(join: UnitJoin, left: Shape, right: Shape) -> Shape:
-    """Shape of a join within units: partners have the same unit, and nothing else is relied on."""
+    """Shape of a join within units: partners have the same unit; nothing else is assumed."""
     require_comparable(join.on, left, right)
     optional = join.kind is JoinKind.LEFT
     added = []
     for name, column in join.columns:
         domain = column_domain(column, right)
         added.append((name, with_null(domain, True) if optional else domain))
-    # Counted from either side: a row of the one meets at most as many rows of its unit as the other has. LEFT keeps lonely left rows too.
+    # Counted from either side: a row of the one meets at most as many rows of its unit as the other has. LEFT keeps all left rows.
     fan_out = max(1, right.rows_per_unit) if optional else right.rows_per_unit
     rows = left.rows_per_unit * fan_out
     rows_max = min(left.rows_max * fan_out, right.rows_max * left.rows_per_unit + (left.rows_max if optional else 0))

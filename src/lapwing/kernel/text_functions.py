@@ -31,7 +31,7 @@ def _length(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
 
 
 def _position(domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Domain:
-    """Where a constant first stands in a text, from 1; 0 where it does not. A constant that is empty stands nowhere in particular."""
+    """The position of a constant in a text, from 1; 0 if it does not occur. The empty constant has no position and is refused."""
     require_count(Function.POSITION, domains, 2)
     text, part = _text(Function.POSITION, domains), arguments[1]
     if not isinstance(part, Literal) or not isinstance(part.value, str):
@@ -42,7 +42,7 @@ def _position(domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) ->
 
 
 def _substring(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
-    """So many characters from one on, counted from 1; fewer where the text ends."""
+    """That many characters from a position on, counted from 1; fewer if the text ends."""
     require_count(Function.SUBSTRING, domains, 3)
     _text(Function.SUBSTRING, domains)
     start, length = domains[1:]

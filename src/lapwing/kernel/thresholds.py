@@ -1,7 +1,7 @@
 """The threshold for keys that are not public.
 
 A key is shown only if its noisy number of units, or the noisy sum of their weights, reaches T. T is chosen so that the keys which one unit
-alone carries stay hidden except with a probability of at most delta, with the exact tail of the noise, rounded against us.
+alone carries stay suppressed except with a probability of at most delta, with the exact tail of the noise, rounded against us.
 
 Proofs: ``docs/proofs/key-threshold.md`` and, for weights, ``docs/proofs/key-weights.md``.
 """
@@ -75,7 +75,7 @@ def least_spread_threshold(law: Law, *, bits: int, groups_per_unit: int, delta: 
 
     def above(threshold: int, first: int, last: int) -> int:
         """The largest of ``threshold`` and what each d from first to last needs. All d of a stretch need no more than the weight of its
-        first and the number of its last: where that is not above, none is looked at by itself."""
+        first and the number of its last: where that is not above, none is examined on its own."""
         at_most = least_threshold(law, groups_per_unit=last, delta=delta) - 1 + spread_weight(bits, first)
         if at_most <= threshold:
             return threshold

@@ -1,6 +1,6 @@
 """Units by the norm of what they add: the source of the histogram that bounds are chosen from.
 
-A unit has one row, whatever rows it has: its bin. So a count of rows by bin moves by at most 1 in one cell with a unit, like any other
+Each unit has one row, its bin. So a count of rows by bin moves by at most 1 in one cell with a unit, like any other
 relation of one row per unit. Proof: docs/proofs/unit-norms.md.
 """
 
@@ -17,13 +17,13 @@ from lapwing.kernel.shapes import Shape, named
 from lapwing.kernel.stability import shape_of
 
 EDGES_MAX = 256
-"""Most bins but one."""
+"""Maximum number of edges: one less than the number of bins."""
 PARTS_OF_A_CELL = 4
 """A row is read and added to its cell, a cell is squared and added up: as if each row were a cell of its own."""
 ONE_IN_MAX = 65_536
 """Smallest share of units that a sample takes."""
 PARTS_OF_A_SAMPLE = 4
-"""What deciding whether a row's unit is in the sample counts as, in each of the rows that a relation is made of."""
+"""The work charged for deciding whether a row's unit is in the sample, for each row that a relation reads."""
 
 
 def source_shape(source: Relation | UnitNorms, facts: Facts) -> Shape:

@@ -17,7 +17,7 @@ from lapwing.kernel.shapes import Shape, named
 from lapwing.kernel.window_columns import WindowColumn, WindowKind
 
 OFFSET_MAX = 10_000
-"""Furthest row that LAG and LEAD look at."""
+"""Largest offset of LAG and LEAD."""
 
 _NUMBERS = (WindowKind.ROW_NUMBER, WindowKind.RANK, WindowKind.DENSE_RANK)
 
@@ -36,7 +36,7 @@ def rows_passing(predicate: Expression, shape: Shape) -> int:
 
 
 def _values_passing(name: str, predicate: Expression, rows: int) -> int:
-    """How many of the numbers from 1 to ``rows`` a condition lets through, as far as its plain comparisons say."""
+    """How many of the numbers from 1 to ``rows`` can meet a condition, judged by its plain comparisons."""
     lo, hi, most = 1, rows, rows
     for part in _conjuncts(predicate):
         match part:

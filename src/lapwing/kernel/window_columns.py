@@ -25,12 +25,12 @@ class WindowKind(Enum):
 
 
 class Reach(Enum):
-    """How far a COUNT, SUM, MIN or MAX reaches from the first row of the partition on."""
+    """The end of the frame of COUNT, SUM, MIN or MAX, which starts at the first row of the partition."""
 
     ALL = "all"
     """To the last row."""
     PEERS = "peers"
-    """To the last row that the order does not tell from this one."""
+    """To the last row that ties with this one in the order."""
     ROW = "row"
     """To this row."""
 
@@ -48,8 +48,8 @@ class OrderKey:
 class WindowColumn:
     """A value from the rows of the same unit that are equal in ``partition``.
 
-    Where the place of a row matters, rows that ``order`` does not tell apart are told apart by all columns of the source, in turn; rows
-    that are equal in these are the same row twice. ``offset`` is for LAG and LEAD, ``reach`` for COUNT, SUM, MIN and MAX.
+    Where the position of a row matters, all columns of the source, in turn, break ties of ``order``; rows
+    that are still equal are duplicates. ``offset`` is for LAG and LEAD, ``reach`` for COUNT, SUM, MIN and MAX.
     """
 
     kind: WindowKind

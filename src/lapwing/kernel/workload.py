@@ -1,8 +1,8 @@
 """What one unit's rows may cost an engine, decided before anything is read.
 
-Memory and time of an engine are limited, and reaching a limit shows. So no unit may bring a statement near one by its rows alone: every
-relation of a plan holds at most ``limits.rows`` rows of one unit, what a query has to keep of them is at most ``limits.size`` bytes, and
-what is computed for them at most ``limits.work`` parts of expressions in all. These follow from the plan and public facts. Proof:
+Memory and time of an engine are limited, and reaching a limit is observable. So no unit may bring a statement near one by its rows alone:
+every relation of a plan holds at most ``limits.rows`` rows of one unit, what a query has to keep of them is at most ``limits.size`` bytes,
+and what is computed for them at most ``limits.work`` parts of expressions in all. These follow from the plan and public facts. Proof:
 docs/proofs/unit-work.md.
 """
 
@@ -40,7 +40,7 @@ from lapwing.kernel.stability import domain_of, shape_of
 from lapwing.kernel.unit_norms import value_of
 
 PASSES_AFTER_CELLS = 3
-"""How often an engine that keeps nothing goes over the cells of a unit: their norm or number, the choice among them, their sum."""
+"""How often an engine without caching scans the cells of a unit: for their norm or number, the choice among them, their sum."""
 
 
 def require_bounded_work(queries: tuple[tuple[Query, Shape], ...], facts: Facts) -> None:
@@ -89,7 +89,7 @@ def _kept_within(relation: Relation, facts: Facts) -> int:
 
 
 def parts_of(relation: Relation | UnitNorms) -> Iterator[Relation]:
-    """A relation and all it is made of, from left to right; what is used twice is there twice. Norms are no relation: their source is."""
+    """A relation and all its parts, from left to right, repeated if used twice. Norms are not a relation, but their source is."""
     if isinstance(relation, UnitNorms):
         yield from parts_of(relation.source)
         return

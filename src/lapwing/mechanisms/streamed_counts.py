@@ -21,7 +21,7 @@ from lapwing.mechanisms.above_threshold import AboveThreshold, SparseVector, req
 from lapwing.mechanisms.additive import LaplaceMechanism
 from lapwing.mechanisms.geometric import OUTPUTS_MAX
 
-Told: TypeAlias = tuple[int | None, ...]
+Transcript: TypeAlias = tuple[int | None, ...]
 """What was told of each count so far: None where it is near its number, else a noisy count."""
 
 
@@ -37,7 +37,7 @@ class StreamedCounts:
     above: AboveThreshold
     starts: int
     scale_answer: Fraction
-    near: Callable[[Told], int]
+    near: Callable[[Transcript], int]
     clamp: tuple[int, int] | None = None
     """Ends of the noisy counts that are told, for an exact law."""
 
@@ -61,14 +61,14 @@ class StreamedCounts:
         """``exp(epsilon)`` at this decay of the common scale of ``above``."""
         return (self.above.odds(decay=decay) * self.answer().odds(decay=decay ** self._exponent())) ** self.starts
 
-    def law(self, value: tuple[int, ...], *, decay: Fraction) -> Mapping[Told, Fraction]:
+    def law(self, value: tuple[int, ...], *, decay: Fraction) -> Mapping[Transcript, Fraction]:
         """The exact law of what is told of these counts, at this decay (see :meth:`AboveThreshold.exponents`)."""
         counts, answers = require_stream(value), self.answer()
         self._require_few(len(counts))
-        outputs: dict[Told, Fraction] = {}
-        begun: dict[Told, Fraction] = {(): Fraction(1)}
+        outputs: dict[Transcript, Fraction] = {}
+        begun: dict[Transcript, Fraction] = {(): Fraction(1)}
         for _ in range(self.starts):
-            after: dict[Told, Fraction] = {}
+            after: dict[Transcript, Fraction] = {}
             for told, chance in begun.items():
                 near = tuple(self.near((*told, *([None] * ahead))) for ahead in range(len(counts) - len(told)))
                 distances = tuple(abs(count - number) for count, number in zip(counts[len(told) :], near, strict=True))

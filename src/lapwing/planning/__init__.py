@@ -1,1 +1,1 @@
-"""Planning: which bounds, which noise, how a statement's budget is split. Untrusted: every plan is certified before anything is run."""
+"""Planning: the choice of bounds and noise, and the split of a statement's budget. Untrusted: every plan is certified before it is run."""

@@ -1,4 +1,4 @@
-"""Drafting by norms that were bought for a statement: a cap for each vector, and shares of the loss by need."""
+"""Drafting from the norms bought for a statement: a cap for each vector, and shares of the loss by need."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from lapwing.planning.vector_noise import placeholder, with_noise
 
 @dataclass(frozen=True, slots=True)
 class NormBounds:
-    """Bounds of those queries of a statement whose norms were bought, by the query's number."""
+    """Bounds of the queries of a statement with bought norms, by the query's number."""
 
     by_query: Mapping[int, BoundedQuery] = field(default_factory=dict)
     shares: Mapping[tuple[int, str], Fraction] = field(default_factory=dict)
-    """What a vector gets, by number of its query and its name, where the loss is shared by need."""
+    """The loss of a vector, by number of its query and its name, if the loss is shared by need."""
     errors: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
-    """By query whose groups are scaled to totals: the predicted error of each vector that is."""
+    """For each query with groups scaled to totals: the predicted error of each scaled vector."""
 
 
 def norm_bounds(
@@ -40,7 +40,7 @@ def norm_bounds(
     norms: Mapping[UnitNorms, ContributionModel],
     pairs: Mapping[int, GroupsAndTotals],
 ) -> NormBounds:
-    """Caps of the queries whose norms were bought, and what each vector gets: by need, where all of the statement are such.
+    """Caps of the queries with bought norms, and the loss of each vector: by need if all queries of the statement have norms.
 
     ``pairs`` are queries whose groups are scaled to totals, by number.
     """
@@ -93,7 +93,7 @@ def drafted_by_norms(
     *,
     number: int,
 ) -> DraftedPart:
-    """The query with these caps: each vector uses what it is given, or else ``share``, and keys are discovered with ``delta``."""
+    """The query with these caps: each vector uses its given loss or else ``share``, and keys are discovered with ``delta``."""
     situation = draft.situation(known, share)
     query = _draft(draft, bounds, delta, known)
     lost, rows = max(draft.lost, *(cut.choice.lost for cut in bounds.cuts.values())), draft.rows(known, situation)

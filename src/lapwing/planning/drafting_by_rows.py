@@ -1,4 +1,4 @@
-"""Drafting without norms: one bound on the rows of a unit, chosen by what is predicted of rows per unit."""
+"""Drafting without norms: one bound on the rows of a unit, chosen by the predicted rows per unit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import assert_never
 
-from lapwing.contribution.bounding import BoundingInputs, BoundingKind, Choice, best_ranked, choose, groups_for, lost_share
+from lapwing.contribution.bounding import BoundingInputs, BoundingKind, BoundingPlan, best_ranked, choose, groups_for, lost_share
 from lapwing.contribution.relations import limited
 from lapwing.errors import Refused
 from lapwing.kernel.ir import (
@@ -50,9 +50,9 @@ def drafted_by_rows(draft: Draft, known: PlanningFacts, share: Fraction, delta: 
 
 
 def _fitting(
-    draft: Draft, situation: BoundingInputs, choice: Choice, share: Fraction, delta: Fraction, known: PlanningFacts
-) -> tuple[Choice, Query]:
-    """The query with this choice of bounds or, where its finer grid would not fit the integers, with a limit on rows."""
+    draft: Draft, situation: BoundingInputs, choice: BoundingPlan, share: Fraction, delta: Fraction, known: PlanningFacts
+) -> tuple[BoundingPlan, Query]:
+    """The query with this bounding plan or, if its finer grid does not fit the integers, with a limit on rows."""
     candidate = choice
     while True:
         try:
@@ -63,7 +63,7 @@ def _fitting(
             candidate = best_ranked(situation)
 
 
-def _draft(draft: Draft, choice: Choice, delta: Fraction, known: PlanningFacts) -> Query:
+def _draft(draft: Draft, choice: BoundingPlan, delta: Fraction, known: PlanningFacts) -> Query:
     """The query with its bounds and a placeholder for the noise."""
     needed, cells, facts = draft.needed, None if draft.groups is None else len(draft.groups), known.facts
     source, bounding = draft.query.source, _bounding(choice, draft.shape, needed, cells=cells)
@@ -76,7 +76,7 @@ def _draft(draft: Draft, choice: Choice, delta: Fraction, known: PlanningFacts) 
     return with_spread_weights(Query(source, draft.query.keys, groups, bounding, vectors, quantiles), facts)
 
 
-def _bounding(choice: Choice, shape: Shape, needed: Measured, *, cells: int | None) -> Bounding:
+def _bounding(choice: BoundingPlan, shape: Shape, needed: Measured, *, cells: int | None) -> Bounding:
     match choice.kind:
         case BoundingKind.RANKED:
             return Ranked()
@@ -89,12 +89,12 @@ def _bounding(choice: Choice, shape: Shape, needed: Measured, *, cells: int | No
             assert_never(choice.kind)
 
 
-def _rows_per_cell(choice: Choice, bounding: Bounding) -> int:
+def _rows_per_cell(choice: BoundingPlan, bounding: Bounding) -> int:
     assert isinstance(bounding, Grouped)
     return max(1, math.ceil(choice.limit / bounding.groups))
 
 
-def _bound(measure: Measure, bounding: Bounding, choice: Choice, needed: Measured, name: str) -> Cap | Follow | None:
+def _bound(measure: Measure, bounding: Bounding, choice: BoundingPlan, needed: Measured, name: str) -> Cap | Follow | None:
     """How one unit's share of a vector is bounded."""
     match bounding:
         case Ranked():

@@ -1,4 +1,4 @@
-"""A query as it is drafted: its groups and what it measures, before its bounds and noise are chosen."""
+"""A drafted query: its groups and measures, before its bounds and noise are chosen."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lapwing.kernel.stability import Shape, domain_of, shape_of
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.group_enumeration.listing import TooManyGroups
 from lapwing.planning.loss_weights import weight_of
-from lapwing.planning.measures import Counted, Measured, measured
+from lapwing.planning.measures import CountMeasure, Measured, measured
 from lapwing.planning.per_unit_values import narrowed
 from lapwing.planning.planned import GroupLimits, Part
 from lapwing.planning.vector_bounds import Asked
@@ -29,14 +29,14 @@ from lapwing.planning.vector_noise import KEY_SHARES
 from lapwing.statements import AggregateKind, PrivateQuery, scans_of
 
 LISTED_BEFORE = 20_000
-"""Most values of a key that were listed before there was a setting: versions of that time are planned as they were."""
+"""Most listed values of a key before there was a setting: older versions keep this limit."""
 CLIP_BITS = 10
 """Clipped shares of a unit are rounded to this many binary places."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanningFacts:
-    """What is publicly known when a statement is planned."""
+    """The public inputs of planning."""
 
     facts: Facts
     contributions: Mapping[str, Contributions]
@@ -54,11 +54,11 @@ class Draft:
     needed: Measured
     groups: tuple[tuple[Value, ...], ...] | None
     lost: float
-    """Predicted share of the rows that are left out so that no step has too many rows of one unit."""
+    """Predicted share of the rows left out to limit the rows of one unit in every step."""
     too_many: TooManyGroups | None = None
-    """Why its groups are discovered although all of them are declared; None where that is not so."""
+    """The reason why its groups are discovered although all of them are declared; None otherwise."""
     nothing_to_sum: Mapping[int, frozenset[tuple[Value, ...]]] = field(default_factory=dict)
-    """By number of a SUM: the groups in which no row can have a value, by what is declared."""
+    """By number of a SUM: the groups in which no row can have a value, by declaration."""
 
     @staticmethod
     def of(query: PrivateQuery, known: PlanningFacts, finder: GroupFinder, *, queries: int) -> Draft:
@@ -84,7 +84,7 @@ class Draft:
         return Draft(query, shape, needed, groups, lost, too_many, _nothing_to_sum(query, groups, shape, known, finder))
 
     def asked(self, known: PlanningFacts) -> Asked:
-        """What bounds by norms are chosen for."""
+        """The query for which bounds are chosen from norms."""
         facts, contributions = known.facts, known.contributions
         cells = None if self.groups is None else len(self.groups)
         source = self.query.source
@@ -109,14 +109,14 @@ class Draft:
         return replace(self, needed=needed), ends
 
     def rows(self, known: PlanningFacts, situation: BoundingInputs) -> float | None:
-        """Rows that are predicted, as far as bought statistics say."""
+        """The predicted number of rows, from bought statistics."""
         if any(table not in known.contributions for table in tables_of(self.query.source)):
             return None
         bought = situation.contributions
         return situation.kept * (bought.units() if self.shape.rows_per_unit == 1 else bought.rows())
 
     def situation(self, known: PlanningFacts, share: Fraction) -> BoundingInputs:
-        """What the choice of bounds depends on, where each vector gets this share of the loss."""
+        """The inputs of the choice of bounds if each vector gets this share of the loss."""
         query, needed, facts = self.query, self.needed, known.facts
         return BoundingInputs(
             contributions=contributions_of(query.source, facts, known.contributions, known.units),
@@ -130,7 +130,7 @@ class Draft:
             keys_only=self.groups is None and not needed.measures and not needed.quantiles,
             fans_out=fans_out(query.source, facts),
             keeps_rows=keeps_rows(query.source),
-            values=max((r.most for r in needed.recipes if isinstance(r, Counted) and r.most is not None), default=None),
+            values=max((r.most for r in needed.recipes if isinstance(r, CountMeasure) and r.most is not None), default=None),
             distinct=needed.has_distinct,
             ratios=needed.has_moments or bool(needed.quantiles),
             real_keys=any(_is_computed_real(domain_of(key, self.shape.columns)) for _, key in query.keys),
@@ -142,7 +142,7 @@ class Draft:
 def _nothing_to_sum(
     query: PrivateQuery, groups: tuple[tuple[Value, ...], ...] | None, shape: Shape, known: PlanningFacts, finder: GroupFinder
 ) -> dict[int, frozenset[tuple[Value, ...]]]:
-    """By number of a SUM: the groups that have no row with a value, because none can, by what is declared. SQL's sum of those is NULL."""
+    """By number of a SUM: the groups that have no row with a value, because the declaration rules it out. SQL's sum of those is NULL."""
     found: dict[int, frozenset[tuple[Value, ...]]] = {}
     if not groups or query.groups is not None or query.levels is not None or not known.facts.typed_numbers:
         return found
@@ -182,7 +182,7 @@ class DraftedPart:
     part: Part
     query: Query | None
     wanted: tuple[UnitNorms, ...] = ()
-    """Norms by which it would be bounded, had they been bought."""
+    """The wanted norms: those that would bound it if they were bought."""
 
 
 def _is_computed_real(domain: Domain) -> bool:

@@ -1,4 +1,4 @@
-"""Sums on a grid: which one a value is added up on, and around which middle. Chosen so that no sum can overflow."""
+"""Sums on a grid: the choice of the grid and the centre of a sum, so that no sum can overflow."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def present(conditions: list[Expression]) -> Expression | None:
 
 
 def count_of(value: Expression, shape: Shape) -> RowCount:
-    """The rows that a sum of this value adds up: all of them, where it is never NULL."""
+    """The count of the rows that a sum of this value adds up."""
     return RowCount(not_null(value) if domain_of(value, shape.columns).nullable else None)
 
 
@@ -69,7 +69,7 @@ def row_limit(rows_max: int) -> int:
 
 
 def centred(grid: GridSum) -> GridSum:
-    """The same sum with the middle of its range subtracted, where that makes one row matter less."""
+    """The same sum with the middle of its range subtracted, if that lowers the sensitivity to one row."""
     lo, hi = grid_integer(grid.lower, grid.steps), grid_integer(grid.upper, grid.steps)
     middle = (lo + hi) // 2
     smaller = max(hi - middle, middle - lo) < max(abs(lo), abs(hi))

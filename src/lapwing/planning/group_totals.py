@@ -1,4 +1,4 @@
-"""Totals measured beside the groups that are scaled to them: as drafts of a statement, and in its finished parts."""
+"""Totals that are measured in addition to the groups scaled to them: as drafts of a statement, and in its finished parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lapwing.planning.ratio_estimator import GroupsAndTotals, Scaling, nothing_t
 
 
 def totals_of(drafts: Sequence[Draft], known: PlanningFacts, finder: GroupFinder) -> tuple[list[Draft], dict[int, GroupsAndTotals]]:
-    """Drafts of the totals that groups are scaled to, to stand behind the others; and by number of each query of groups its pair."""
+    """Drafts of the totals to which groups are scaled, to be appended to the others; and each pair by the number of its query of groups."""
     totals: list[Draft] = []
     pairs: dict[int, GroupsAndTotals] = {}
     for number, draft in enumerate(drafts):
@@ -30,7 +30,7 @@ def totals_of(drafts: Sequence[Draft], known: PlanningFacts, finder: GroupFinder
 def scaled_parts(
     parts: Sequence[Part], pairs: Mapping[int, GroupsAndTotals], errors: Mapping[int, Mapping[str, float]]
 ) -> tuple[Part, ...]:
-    """The parts, those of groups with the totals that they are scaled to. ``errors`` are predicted, of those that are."""
+    """The parts, with the totals to which groups are scaled. ``errors`` are the predicted errors of scaled vectors."""
     scaled = list(parts)
     for number, pair in pairs.items():
         totals = parts[pair.totals]

@@ -1,8 +1,8 @@
-"""How groups that are not known beforehand are found: by the number of their units, or by weights that units spread over their groups.
+"""Partition selection: groups that are not known beforehand are found by their number of units, or by weights spread over a unit's groups.
 
 Where a unit has one group both are the same, and counting is a scan without a step per unit. Where it can have several, a unit that counts
-1 in each needs noise as large as if all units had as many groups; one that spreads its weight needs the noise of a single group, and has to
-leave out none of its groups.
+1 in each needs noise as large as if all units had as many groups; one that spreads its weight needs the noise of a single group and
+keeps all of its groups.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SPREAD_BITS = 16
 
 
 def with_spread_weights(query: Query, facts: Facts) -> Query:
-    """The query with its groups, if it discovers them, found in the better way."""
+    """The query with its groups, if it discovers them, found by the better method."""
     if not isinstance(query.groups, DiscoveredGroups):
         return query
     return replace(query, groups=replace(query.groups, spread_bits=spread_bits(query, facts)))

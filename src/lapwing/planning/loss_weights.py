@@ -1,4 +1,4 @@
-"""How much a lost row, and how much noise, matters to what a query measures."""
+"""The weights of lost rows and of noise for the measures of a query."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from lapwing.planning.variances import Moments
 COUNT_NOISE = 1.0
 """Noise of a count, in rows, when one row moves it by 1. The weights below are in the same unit."""
 SUM_NOISE = 10.0
-"""The same of a sum: a typical value is taken as a tenth of its bound."""
+"""The same for a sum: a typical value is assumed to be a tenth of its bound."""
 CENTRED_SUM_NOISE = SUM_NOISE / 2
-"""Of a sum of distances from the middle of the range, which are at most half as large."""
+"""The same for a sum of distances from the middle of the range, which are at most half as large."""
 QUANTILE_NOISE = 10.0
-"""A rank that is off by the largest share of one row is off by several: a selection looks at many candidates."""
+"""The same for a rank: its error is several times the largest share of one row, because a selection has many candidates."""
 TOTAL_LOSS = 1.0
-"""How much a lost row matters to a count or a sum: it is missing."""
+"""Weight of a lost row for a count or a sum: it is missing."""
 RATIO_LOSS = 0.2
-"""How much it matters to an average, a moment or a quantile: the other rows of its group say much the same."""
+"""Weight of a lost row for an average, a moment or a quantile: the other rows of its group are similar."""
 
 
 def weight_of(needed: Measured, *, of_noise: bool) -> float:
-    """Root mean square over vectors of how much lost rows, or noise, matter to them."""
+    """Root mean square of the vectors' weights of lost rows, or of noise."""
     averaged = {name for recipe in needed.recipes if isinstance(recipe, AverageMeasure) for name in (recipe.total, recipe.count)}
     averaged |= {name for recipe in needed.recipes if isinstance(recipe, Moments) for name in recipe.vectors}
     squares = []

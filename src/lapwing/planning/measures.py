@@ -1,4 +1,4 @@
-"""Aggregates as the kernel measures them: counts, sums on a grid, averages as a count and a centred sum, others from moments."""
+"""Aggregates in terms of the kernel's measures: counts, sums on a grid, averages as a count and a centred sum, others from moments."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from lapwing.statements import Aggregate, AggregateKind
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountMeasure:
     """The aggregate is one count vector."""
 
     vector: str
     most: int | None = None
-    """What it can be at most, where that is declared: the number of values that distinct ones are counted of."""
+    """Its declared maximum: the number of values among which distinct ones are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,17 @@ class AverageMeasure:
     upper: Fraction
 
 
-Recipe: TypeAlias = Counted | SumMeasure | AverageMeasure | Moments | QuantileMeasure
+Recipe: TypeAlias = CountMeasure | SumMeasure | AverageMeasure | Moments | QuantileMeasure
 
 
 def is_whole(recipe: Recipe) -> bool:
     """Whether the aggregate is a whole number."""
-    return isinstance(recipe, Counted) or (isinstance(recipe, SumMeasure) and recipe.whole)
+    return isinstance(recipe, CountMeasure) or (isinstance(recipe, SumMeasure) and recipe.whole)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All vectors and sets of quantiles a statement needs, each once, and how its aggregates come from them."""
+    """All vectors and sets of quantiles a statement needs, each once, and how its aggregates are derived from them."""
 
     measures: Mapping[str, Measure]
     recipes: tuple[Recipe, ...]
@@ -71,7 +71,7 @@ class Measured:
 
     @property
     def has_distinct(self) -> bool:
-        """Whether distinct values are counted, which only a limit on rows bounds."""
+        """Whether distinct values are counted, which requires a limit on rows."""
         return any(isinstance(measure, DistinctCount) for measure in self.measures.values())
 
     @property
@@ -81,12 +81,12 @@ class Measured:
 
     @property
     def has_moments(self) -> bool:
-        """Whether a count and several sums must keep their ratios, which a limit on rows does."""
+        """Whether a count and several sums must keep their ratios, which requires a limit on rows."""
         return any(isinstance(recipe, Moments) for recipe in self.recipes)
 
 
 def number_of_values(domain: Domain) -> int | None:
-    """How many values other than NULL there can be, where that is declared."""
+    """The declared number of values other than NULL."""
     match domain:
         case BooleanDomain():
             return 2
@@ -110,12 +110,12 @@ def measured(aggregates: tuple[Aggregate, ...], shape: Shape) -> Measured:
     for aggregate in aggregates:
         match aggregate.kind:
             case AggregateKind.COUNT:
-                recipes.append(Counted(vector(RowCount(_counted(aggregate, shape)))))
+                recipes.append(CountMeasure(vector(RowCount(_counted(aggregate, shape)))))
             case AggregateKind.COUNT_UNITS:
-                recipes.append(Counted(vector(UnitCount(aggregate.where))))
+                recipes.append(CountMeasure(vector(UnitCount(aggregate.where))))
             case AggregateKind.COUNT_DISTINCT:
                 counted = _filtered(aggregate, shape)
-                recipes.append(Counted(vector(DistinctCount(counted)), number_of_values(domain_of(counted, shape.columns))))
+                recipes.append(CountMeasure(vector(DistinctCount(counted)), number_of_values(domain_of(counted, shape.columns))))
             case AggregateKind.SUM:
                 grid = grid_of(_filtered(aggregate, shape), shape)
                 recipes.append(SumMeasure(vector(grid), isinstance(domain_of(grid.value, shape.columns), IntegerDomain)))

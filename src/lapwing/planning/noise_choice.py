@@ -3,8 +3,8 @@
 Such an account has two sides, and every charge counts on both. A statement with Laplace noise alone has a finite epsilon; one with Gaussian
 noise, or one that discovers keys, has none and closes the pure side for good. A price is a share of the account: the Gaussian plan takes
 that share of the rho, the Laplace plan the same share of the epsilon. For one count at (1, 10^-8) Laplace noise is smaller while the share
-is above about 1/15. Statements with groups are bounded by norms with Gaussian noise only, and then have that: measured, the other choice is
-up to eight times worse. Public facts and charges decide, never a value from the data.
+is above about 1/15. Statements with groups are bounded by norms with Gaussian noise only, and then use it: by measurement, the other choice
+is up to eight times worse. Public facts and charges decide, never a value from the data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lapwing.planning.planned import PlannedStatement, Price
 from lapwing.spread import variance
 
 CLOSING_MAX = Fraction(1, 20)
-"""Gaussian noise is not chosen where closing the pure side would lose more of the account than this."""
+"""Gaussian noise is not chosen if closing the pure side would lose more of the account than this."""
 
 PlanWith = Callable[[Facts, Price], PlannedStatement]
 """Plans a statement over these facts at this price."""
@@ -31,10 +31,10 @@ PlanWith = Callable[[Facts, Price], PlannedStatement]
 def with_better_noise(
     plan: PlanWith, facts: Facts, price: Price, *, scale: Budget, budget: Budget, spent: Cost, was_bought: Callable[[str], bool]
 ) -> PlannedStatement:
-    """The plan with the better noise for this price, where there is a choice; the other where only that one can still be paid.
+    """The plan with the better noise for this price; the other one if only that can still be paid.
 
-    ``budget`` is what may be spent; what a share of the account is follows from ``scale``, which no raise changes.
-    ``was_bought`` says of a digest whether its plan was answered before: then that is the one, because it is free.
+    ``budget`` is the amount that may be spent; ``scale``, which does not change when the budget is raised, defines shares of the account.
+    ``was_bought`` tells from a digest whether its plan was answered before: such a plan is chosen, because it is free.
     """
     gaussian = plan(facts, price)
     if budget.order is None or gaussian.measured is None or gaussian.discovers_keys:
@@ -51,7 +51,7 @@ def with_better_noise(
     if _lost_by_closing(budget, spent) > CLOSING_MAX:
         return laplace
     if gaussian.wanted and not laplace.wanted:
-        return gaussian  # its bounds will come from norms: what is predicted without them says nothing
+        return gaussian  # its bounds will come from norms: predictions without them are not informative
     return gaussian if relative_error(gaussian, laplace) < 1 else laplace
 
 
@@ -62,7 +62,7 @@ def pure_share(budget: Budget, loss: Fraction) -> Fraction:
 
 
 def loss_of_price(budget: Budget, cost: Cost) -> int:
-    """The loss, in ledger units, of the price that a plan of this cost was made for: a Laplace plan is charged another one."""
+    """The loss, in ledger units, of the price that a plan of this cost was made for: the charge of a Laplace plan differs."""
     if budget.pure_total is None or cost.pure is None:
         return cost.loss
     return -(-cost.pure * budget.loss_total // budget.pure_total)
@@ -74,7 +74,7 @@ def pure_facts(facts: Facts) -> Facts:
 
 
 def _laplace(plan: PlanWith, facts: Facts, epsilon: Fraction) -> PlannedStatement | None:
-    """The plan with Laplace noise, certified in the account's own terms; None where there is none."""
+    """The plan with Laplace noise, certified in the account's own terms; None if there is none."""
     try:
         planned = plan(pure_facts(facts), Price(epsilon, Fraction(0)))
     except Refused:
@@ -83,7 +83,7 @@ def _laplace(plan: PlanWith, facts: Facts, epsilon: Fraction) -> PlannedStatemen
 
 
 def _lost_by_closing(budget: Budget, spent: Cost) -> Fraction:
-    """By how much less of the account is left once its pure side is closed, as a share of the whole."""
+    """The loss of remaining account by closing its pure side, as a share of the whole."""
     if budget.pure_total is None or spent.pure is None:
         return Fraction(0)
     return Fraction(spent.loss, budget.loss_total) - Fraction(spent.pure, budget.pure_total)
@@ -95,13 +95,13 @@ def _within_pure(budget: Budget, spent: Cost, cost: Cost) -> bool:
 
 
 def relative_error(first: PlannedStatement, second: PlannedStatement) -> float:
-    """How many times larger the predicted errors of the first plan are, by their geometric means: the two may measure different vectors."""
+    """The ratio of the geometric means of the plans' predicted errors: the two may measure different vectors."""
     ours, theirs = ([math.log(error) for error in _errors(planned)] for planned in (first, second))
     return math.exp(sum(ours) / len(ours) - sum(theirs) / len(theirs))
 
 
 def _errors(planned: PlannedStatement) -> list[float]:
-    """Noise of each vector and set of quantiles, and what the bound is predicted to leave out beside it."""
+    """Noise of each vector and set of quantiles, combined with the predicted loss of the bound."""
     errors: list[float] = []
     for part in planned.parts_and_totals:
         if part.number is None:

@@ -1,8 +1,8 @@
 """Sums and averages of per-unit values: the range they are clamped to.
 
-A unit's sum is declared to be at most its rows times the bound of a value, which hardly any unit comes near, and noise grows with that.
-So a sum over units takes each unit's value only up to an end that is chosen here, by the least predicted error, from what is publicly
-known of rows per unit. The engine clamps to it and the certifier derives the sensitivity from it: the choice moves accuracy, never
+The declared bound of a unit's sum is its rows times the bound of a value; few units come near it, and noise grows with it.
+So a sum over units clamps each unit's value to an end that is chosen here for the least predicted error, from publicly
+known rows per unit. The engine clamps to it and the certifier derives the sensitivity from it: the choice affects accuracy, never
 privacy.
 """
 
@@ -40,12 +40,12 @@ from lapwing.planning.grids import centred
 from lapwing.planning.measures import AverageMeasure, Measured, Recipe, SumMeasure
 
 TYPICAL_SHARE = Fraction(1, 10)
-"""A typical value is taken as this share of its bound, as for sums over rows."""
+"""A typical value is assumed to be this share of its bound, as for sums over rows."""
 ROOM = 2
-"""Sums of as many rows as the limit says, of values this many times the typical one, are still taken whole."""
+"""Sums of up to the limit's rows, with values up to this many times the typical one, are not clamped."""
 
 CENTRED_SHARE = Fraction(1, 2)
-"""The sum under an average is of distances from the middle of the range, so a unit moves it by this share of the range at most."""
+"""The sum under an average is of distances from the middle of the range, so a unit moves it by at most this share of the range."""
 
 
 def narrowed(
@@ -88,7 +88,7 @@ def narrowed(
 
 
 def _limit(known: Contributions, *, kept: float, cap: int, weight: float, noise: float, cells: int) -> int:
-    """Rows of a unit up to which its value is taken whole: where what is cut off and the noise are least together."""
+    """Rows of a unit up to which its value is not clamped: this minimises clipping bias and noise together."""
     groups = cells / SKEW if cells > 1 else 1.0
 
     def error(limit: float) -> float:
@@ -98,7 +98,7 @@ def _limit(known: Contributions, *, kept: float, cap: int, weight: float, noise:
 
 
 def _ends(grid: GridSum, source: Relation, facts: Facts, limit: int, share: Fraction) -> tuple[Fraction, Fraction]:
-    """Ends of the value where a unit has at most ``limit`` rows, of a share of that; never beyond the ends there are, in whole numbers."""
+    """Ends of the value where a unit has at most ``limit`` rows, of a share of that; never beyond the present ends, in whole numbers."""
     domain = domain_of(grid.value, shape_of(_lowered(source, limit, facts), facts).columns)
     one_row = domain_of(grid.value, shape_of(_lowered(source, 1, facts), facts).columns)
     if not is_numeric(domain) or bounds(domain) == bounds(one_row):
@@ -126,7 +126,7 @@ def _vector(recipe: Recipe) -> str | None:
 
 
 def _per_units(relation: Relation) -> Iterator[PerUnit]:
-    """The per-unit rows that a relation is made of."""
+    """The per-unit relations in a relation."""
     match relation:
         case PerUnit():
             yield relation
@@ -142,7 +142,7 @@ def _per_units(relation: Relation) -> Iterator[PerUnit]:
 
 
 def _lowered(relation: Relation, rows: int, facts: Facts) -> Relation:
-    """The relation with at most ``rows`` rows behind each per-unit row; only to see what its columns can be then."""
+    """The relation with at most ``rows`` rows behind each per-unit row; used only to derive the domains of its columns."""
     match relation:
         case PerUnit(source):
             return replace(relation, source=limited(source, rows, facts))

@@ -1,4 +1,4 @@
-"""From private queries and a price to a certified plan: what each query is bounded by, and how the price is split among them."""
+"""From private queries and a price to a certified plan: the bounds of each query, and the split of the price among them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from lapwing.statements import PrivateQuery
 
 @dataclass(frozen=True, slots=True)
 class DraftedStatement:
-    """The queries of a statement, drafted: to be planned at any price, with any norms."""
+    """The drafted queries of a statement, which can be planned at any price with any norms."""
 
     known: PlanningFacts
     drafts: list[Draft]
     beside: list[Draft]
-    """Totals that groups are scaled to, measured as further queries."""
+    """Totals to which groups are scaled, measured as further queries."""
     pairs: Mapping[int, GroupsAndTotals]
     apart: list[TotalDraft]
     scaled_groups: bool
@@ -47,9 +47,9 @@ class DraftedStatement:
     def plan(self, price: Price, norms: Mapping[UnitNorms, ContributionModel]) -> PlannedStatement:
         """The plan with the least predicted error for the price; its certified cost is at most the price.
 
-        Bounds come from ``norms`` that were bought for this statement; what is still wanted of them is said. Without them, every vector
+        Bounds come from ``norms`` bought for this statement; the plan names those that are missing. Without them, every vector
         of the statement gets the same share of the loss, and every query that discovers groups the same share of the delta. Totals of
-        ROLLUP and the like are added up from the groups, or measured apart where that is predicted to be clearly better.
+        ROLLUP and the like are added up from the groups, or measured separately if that is predicted to be clearly better.
         """
         known, drafts, apart = self.known, self.drafts, self.apart
         planned = _measured([*drafts, *self.beside], known, price, norms, self.pairs)
@@ -87,7 +87,7 @@ def plan_statement(
 def _with_totals(
     drafts: list[Draft], totals: list[TotalDraft], known: PlanningFacts, price: Price, norms: Mapping[UnitNorms, ContributionModel]
 ) -> PlannedStatement | None:
-    """The plan that measures apart those totals for which that is clearly better; None where there is none, or it is too much work."""
+    """The plan that measures separately those totals for which that is clearly better; None if there are none or it is too much work."""
     while totals:
         share = share_of_totals(drafts, totals)
         planned = _measured(drafts, known, Price((1 - share) * price.loss, price.delta), norms)
@@ -96,7 +96,7 @@ def _with_totals(
         pairs = list(zip(totals, apart, strict=True))
         better = [total for total, item in pairs if is_better(item.part, planned[total.of].part, terms=total.terms)]
         if len(better) < len(totals):
-            totals = better  # fewer of them leave more of the price to the groups: look again
+            totals = better  # fewer of them leave more of the price to the groups: repeat the choice
             continue
         levels = [{total.kept: item.part for total, item in pairs if total.of == number} for number in range(len(drafts))]
         parts = tuple(replace(item.part, apart=of) for item, of in zip(planned, levels, strict=True))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from lapwing.contribution.bounding import Choice
+from lapwing.contribution.bounding import BoundingPlan
 from lapwing.contribution.histograms import ClippingBound
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.domains import Domain
@@ -22,7 +22,7 @@ from lapwing.statements import PrivateQuery
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a statement may use: loss (epsilon or rho) and delta for discovering keys."""
+    """The price of a statement: loss (epsilon or rho) and delta for discovering keys."""
 
     loss: Fraction
     delta: Fraction
@@ -39,38 +39,38 @@ class GroupLimits:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One private query as it is measured, with what the answer and the explanation need to know about it."""
+    """One private query as it is measured, with the facts that the answer and the explanation need."""
 
     query: PrivateQuery
     number: int | None
-    """Which query of the certified plan it is; None where nothing is measured: its groups are declared, or no row can be in any."""
+    """Number of its query in the certified plan; None if nothing is measured: its groups are declared, or no row can be in any."""
     groups: tuple[tuple[Value, ...], ...] | None
     """The groups, where they are known beforehand."""
     recipes: tuple[Recipe, ...]
-    choice: Choice
+    choice: BoundingPlan
     kept: float
     lost: float = 0.0
     """Share of the rows that the bound is predicted to leave out."""
     rows: float | None = None
-    """Rows predicted in all groups together before bounding; None where nothing was bought or declared that says it."""
+    """Rows predicted in all groups together before bounding; None without bought or declared statistics."""
     ends: Mapping[int, Fraction] = field(default_factory=dict)
     """By number of the recipe: the upper end that each unit's value is clamped to, where planning chose one below the declared."""
 
     rows_upper: float | None = None
-    """More rows than there are in all groups together, by all that was bought; None where nothing was."""
+    """An upper bound of the rows in all groups together, from bought statistics; None without any."""
     cuts: Mapping[str, ClippingBound] = field(default_factory=dict)
-    """By vector: the cap that was chosen from bought norms, and what it may cut off."""
+    """By vector: the cap chosen from bought norms, and its clipping bias."""
     together: Mapping[str, str] = field(default_factory=dict)
-    """By vector: the other one that it is scaled down with."""
+    """By vector: the other vector with which it is scaled down."""
     scaled: Mapping[str, Scaling] = field(default_factory=dict)
-    """By vector: the total that its groups are scaled to by a model, where that was asked for."""
+    """By vector: the total to which a model scales its groups, if that was requested."""
 
     too_many: TooManyGroups | None = None
-    """Why its groups are discovered although all of them are declared; None where that is not so."""
+    """The reason why its groups are discovered although all of them are declared; None otherwise."""
     nothing_to_sum: Mapping[int, frozenset[tuple[Value, ...]]] = field(default_factory=dict)
     """By number of a SUM: the groups in which no row can have a value, by what is declared."""
     apart: Mapping[tuple[int, ...], Part] = field(default_factory=dict)
-    """Levels of ROLLUP and the like that are measured apart, by the numbers of their keys: each is a part of its own."""
+    """Levels of ROLLUP and the like that are measured separately, by the numbers of their keys: each is a part of its own."""
 
     @property
     def impossible(self) -> bool:
@@ -84,21 +84,21 @@ class Part:
 
     @property
     def left_out(self) -> float:
-        """Share of the rows that a limit before a join is predicted to leave out, where caps from norms cut off less."""
+        """Share of the rows that a limit before a join is predicted to leave out, if caps from norms cut off less."""
         return self.lost if self.cuts and self.lost > max(cut.choice.lost for cut in self.cuts.values()) else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedStatement:
-    """All parts of a statement, and the certified plan that measures them; None where nothing is measured, which is free."""
+    """All parts of a statement, and the certified plan that measures them; None if nothing is measured, which is free."""
 
     measured: Certified | None
     parts: tuple[Part, ...]
     facts: Facts
     wanted: tuple[UnitNorms, ...] = ()
-    """Norms from which its bounds would be chosen, had they been bought."""
+    """The wanted norms: its bounds would be chosen from them if they were bought."""
     scaling_asked: bool = False
-    """Groups are to be scaled to totals where something is cut off them."""
+    """Groups are to be scaled to totals if they are clipped."""
 
     @property
     def certified(self) -> Certified:
@@ -108,7 +108,7 @@ class PlannedStatement:
 
     @property
     def discovers_keys(self) -> bool:
-        """Whether it shows keys that nobody declared, which takes a delta."""
+        """Whether it releases undeclared keys, which requires a delta."""
         return self.measured is not None and any(query.keys is not None for query in self.measured.queries)
 
     @property
@@ -119,13 +119,13 @@ class PlannedStatement:
 
     @property
     def parts_and_totals(self) -> tuple[Part, ...]:
-        """All parts, and the totals that are measured apart, as parts of their own."""
+        """All parts, and the separately measured totals as parts of their own."""
         return tuple(each for part in self.parts for each in (part, *part.apart.values()))
 
     def shape(self, part: Part) -> Shape:
-        """What is publicly known of a part's rows before bounds are put on them."""
+        """Public properties of a part's rows before bounding."""
         return shape_of(part.query.source, self.facts)
 
     def columns(self, part: Part) -> Mapping[str, Domain]:
-        """The columns that a part's keys are written over."""
+        """The columns over which a part's keys are written."""
         return self.shape(part).columns

@@ -1,6 +1,6 @@
-"""What a set of quantiles can be asked for: the scale that a loss buys, the rank of an extreme, and how many ranks a choice may be off.
+"""The errors of a set of quantiles: the scale that a loss buys, the rank of an extreme, and the rank error of a choice.
 
-Planning and error bars use it; what a set costs is derived again by :mod:`lapwing.kernel.quantile_tree` when the plan is certified.
+Planning and error bars use it; the cost of a set is derived again by :mod:`lapwing.kernel.quantile_tree` when the plan is certified.
 
 Proof: ``docs/proofs/quantiles.md``.
 """
@@ -65,7 +65,7 @@ def rank_errors(mechanism: QuantileTree, *, confidence: Fraction, rows_max: int)
 
 
 def noise_in_ranks(mechanism: QuantileTree, *, confidence: Fraction, rows_max: int) -> tuple[Fraction, ...]:
-    """The same without what the definition of a rank leaves open: next to 0 where the selection is next to certain."""
+    """The same without the ambiguity in the definition of a rank: nearly 0 if the selection is nearly certain."""
     return _ranks(mechanism, confidence, rows_max, slack=Fraction(0))
 
 

@@ -1,7 +1,8 @@
 """Quantiles, medians and extremes as sets: all quantiles of one value are selected together, for one share of the loss.
 
 MIN and MAX are answered as the value at a rank from the end, because the last row itself is one unit's. The rank is the one that the
-selection reaches with confidence ``EXTREME_CONFIDENCE``: where it misses, it misses towards other rows and not into the empty range beyond.
+selection reaches with confidence ``EXTREME_CONFIDENCE``: if it misses, the selection errs towards other rows, not into the empty range
+beyond.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ class QuantileMeasure:
     quantiles: str
     target: int
     kind: Kind
-    """What kind the answer has: it is rounded to whole numbers or dates, and an interpolated date is a moment."""
+    """The kind of the answer: it is rounded to whole numbers or dates, and an interpolated date is a moment."""
     of_days: bool
     """The integers are days."""
 
     def value(self, chosen: int, step: Fraction) -> int | float:
-        """What a chosen integer stands for."""
+        """The value of a chosen integer."""
         exact = chosen * step
         match self.kind:
             case Kind.REAL:
@@ -50,13 +51,13 @@ class QuantileMeasure:
             case Kind.TIMESTAMP if self.of_days:
                 return int(exact * DAY_MICROSECONDS)
             case _:
-                # halves are as good either way
+                # halves may round either way
                 return round(exact)
 
 
 @dataclass(frozen=True, slots=True)
 class QuantileRequest:
-    """All that is asked of one value."""
+    """All quantiles requested of one value."""
 
     value: Expression
     lower: Fraction
@@ -72,7 +73,7 @@ class QuantileRequest:
 def wanted_quantiles(
     aggregates: Sequence[Aggregate], shape: Shape
 ) -> tuple[Mapping[str, QuantileRequest], Mapping[Aggregate, QuantileMeasure]]:
-    """The sets that the aggregates need, by name, and which target of which set each aggregate is."""
+    """The sets that the aggregates need, by name, and the set and target of each aggregate."""
     by_value: dict[Expression, list[Aggregate]] = {}
     for aggregate in aggregates:
         if aggregate.kind in QUANTILES:
@@ -97,7 +98,7 @@ def wanted_quantiles(
 
 
 def target_of(aggregate: Aggregate) -> Target:
-    """What is asked; a quantile of 0 or 1 is an extreme."""
+    """The requested target; a quantile of 0 or 1 is an extreme."""
     share = aggregate.share
     if aggregate.kind is AggregateKind.MIN or share == 0:
         return FromLeast(1)
@@ -145,7 +146,7 @@ def _steps(domain: Domain, *, between: bool) -> int:
 
 
 def with_scale(derived: CertifiedQuantiles, facts: Facts, share: Fraction) -> QuantileSet:
-    """The set with the scale that its share of the loss buys, and with the ranks that its extremes can then be answered at."""
+    """The set with the scale that its share of the loss buys, and the resulting ranks of its extremes."""
     mechanism, targets = derived.mechanism, derived.quantiles.targets
     scale = tree_scale(
         facts.account,

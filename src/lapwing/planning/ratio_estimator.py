@@ -1,8 +1,8 @@
 """Groups scaled to a total: counts and sums of groups measured at a low cap, their total at a high one, each with its own noise.
 
-Noise in a group grows with the cap, and a high cap is only needed for what a few units add. The total needs a high cap and has much behind
-it; the groups need none if units above a low cap spread over the groups like the others. That is a model, not a measurement: it is used
-where it is asked for only, and said with the answer. For privacy these are two ordinary queries of one plan.
+Noise in a group grows with the cap, and only a few units need a high cap. The total needs a high cap and has a large value;
+the groups do not if units above a low cap spread over the groups like the others. That is a model, not a measurement: it is used
+only on request and noted in the answer. For privacy these are two ordinary queries of one plan.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from lapwing.contribution.histograms import ClippingBound
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import GridSum, RowCount
-from lapwing.planning.measures import Counted, Measured, Recipe, SumMeasure
+from lapwing.planning.measures import CountMeasure, Measured, Recipe, SumMeasure
 from lapwing.planning.vector_bounds import BoundedQuery, shares_by_need
 from lapwing.statements import PrivateQuery
 
 TOTAL_SHARE = Fraction(1, 4)
-"""What the totals get of the price of a statement whose groups are scaled."""
+"""The totals' share of the price of a statement with scaled groups."""
 ABOUT_THE_LEAST = 1.1
-"""Of caps with about the same error the highest is taken, which leaves the least to the model: errors up to this many times the least."""
+"""Among caps with errors up to this many times the least, the highest is chosen, because it leaves the least to the model."""
 CLEARLY_BETTER = 0.5
-"""Scaling is hinted at where its predicted error is below this share of the error without."""
+"""A hint suggests scaling if its predicted error is below this share of the error without it."""
 SMALL_GROUPS = 0.2
-"""And only where the error without is more than this share of a group of mean size: large groups need no model."""
+"""... and if the error without it is more than this share of a group of mean size: large groups need no model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """The total that a vector of groups is scaled to."""
+    """The total to which a vector of groups is scaled."""
 
     number: int
-    """Which query of the certified plan measures it."""
+    """Number of the query of the certified plan that measures it."""
     vector: str
     cut: ClippingBound
-    """The total's own cap, and what it may cut off."""
+    """The total's own cap and its clipping bias."""
     error: float
     """Predicted root mean square error of a group, in the measure's own integers."""
 
@@ -57,21 +57,21 @@ class GroupsAndTotals:
 
 
 def scalable(recipe: Recipe, needed: Measured) -> bool:
-    """Whether an aggregate of groups adds up to a total: rows that are counted, and sums of what is never below 0."""
-    if not isinstance(recipe, Counted | SumMeasure):
+    """Whether an aggregate of groups adds up to a total: counts of rows, and sums of values that are never negative."""
+    if not isinstance(recipe, CountMeasure | SumMeasure):
         return False
     measure = needed.measures[recipe.vector]
     return isinstance(measure, RowCount) or (isinstance(measure, GridSum) and measure.lower >= 0)
 
 
 def total_query(query: PrivateQuery, needed: Measured) -> PrivateQuery | None:
-    """The query of the totals that groups can be scaled to; None where nothing of it can be."""
+    """The query of the totals to which groups can be scaled; None if no vector can be scaled."""
     aggregates = tuple(item for item, recipe in zip(query.aggregates, needed.recipes, strict=True) if scalable(recipe, needed))
     return replace(query, keys=(), groups=None, aggregates=aggregates) if aggregates and query.keys else None
 
 
 def require_scalable(query: PrivateQuery, cells: int | None, account: Account) -> None:
-    """Refuse groups that cannot be scaled, whatever is measured of them."""
+    """Refuse groups that cannot be scaled, for any aggregate."""
     if account is Account.PURE:
         raise _unsupported("it needs Gaussian noise, and this data set has no delta", hint="ask without it")
     if cells is None:
@@ -85,17 +85,19 @@ def _unsupported(reason: str, *, hint: str) -> Refused:
 
 
 def nothing_to_scale() -> Refused:
-    """The refusal of a statement without anything that could be scaled."""
+    """The refusal of a statement without any scalable aggregate."""
     message = "there is nothing to scale: only counts of rows and sums of what is never below 0 add up over groups"
     return Refused("scaled-groups-unsupported", message, hint="ask without it")
 
 
 def paired(needed: Measured, totals: Measured, number: int) -> GroupsAndTotals:
-    """The vectors of groups and of their totals, which are draft ``number``."""
+    """The vectors of groups and of their totals; the totals are draft ``number``."""
     recipes = [recipe for recipe in needed.recipes if scalable(recipe, needed)]
     both = zip(recipes, totals.recipes, strict=True)
     vectors = {
-        own.vector: total.vector for own, total in both if isinstance(own, Counted | SumMeasure) and isinstance(total, Counted | SumMeasure)
+        own.vector: total.vector
+        for own, total in both
+        if isinstance(own, CountMeasure | SumMeasure) and isinstance(total, CountMeasure | SumMeasure)
     }
     return GroupsAndTotals(number, vectors)
 
@@ -113,7 +115,7 @@ def with_low_caps(
 def shares_with_totals(
     needs: Mapping[tuple[int, str], float], totals: Collection[int], loss: Fraction, account: Account
 ) -> dict[tuple[int, str], Fraction]:
-    """The loss of each vector: by need, but totals of scaled groups together get a fixed share."""
+    """The loss of each vector, by need; totals of scaled groups together get a fixed share."""
     of_totals = [key for key in needs if key[0] in totals]
     if not of_totals:
         return shares_by_need(needs, loss, account)
@@ -122,10 +124,10 @@ def shares_with_totals(
 
 
 def _low_cap(cut: ClippingBound, total_l1: float | None, unit_noise: float) -> tuple[ClippingBound, float]:
-    """The highest cap whose error in a group of mean size that is scaled is about the least, and that error.
+    """The highest cap with nearly the least error in a scaled group of mean size, and that error.
 
-    It is of the group's noise, times what it is scaled by; of what groups differ by chance in what units above the cap have there; and of
-    how unlike the others those are.
+    The error combines the group's noise times its scale factor; the random variation between groups of the units above the cap; and
+    the difference of those units from the others.
     """
     fit, cells, grain = cut.fit, cut.cells, cut.grain
     even = np.array([1.0 / cells])
@@ -139,7 +141,7 @@ def _low_cap(cut: ClippingBound, total_l1: float | None, unit_noise: float) -> t
 
 
 def would_help(cut: ClippingBound) -> bool:
-    """Whether scaling is predicted to be clearly better for groups that were asked without it."""
+    """Whether scaling is predicted to be clearly better for groups that were requested without it."""
     if cut.cells == 1 or cut.of_units or cut.signed:
         return False
     without = math.hypot(cut.choice.noise, cut.cells**SKEW_POWER * cut.choice.bias)

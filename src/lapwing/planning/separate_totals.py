@@ -1,7 +1,7 @@
-"""Totals of ROLLUP and the like that are measured apart: which levels of groups may be, for how much, and whether adding up is worse.
+"""Separately measured totals of ROLLUP and the like: the eligible levels, their price, and whether adding up is worse.
 
-A total that is added up from released groups has the noise of all of them and lacks what their bounds cut off; measured apart, for a
-small part of the price, it has noise of its own and a bound that fits it. It need not equal the sum of its groups then: answers say so.
+A total added up from released groups has the noise of all of them and their clipping bias; measured separately, for a
+small part of the price, it has its own noise and a suitable bound. It need not equal the sum of its groups then, as the answer notes.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from lapwing.planning.planned import Part
 from lapwing.statements import PrivateQuery
 
 LEVELS_MOST = 3
-"""Levels of one query that may be measured apart: those with the fewest groups. More would leave too little of the price to each."""
+"""Maximum number of separately measured levels of one query: those with the fewest groups. More would leave too little of the price to
+each."""
 SHARE = Fraction(1, 5)
-"""What a level that is measured apart gets of the price of its query; the finest groups keep the rest."""
+"""A separately measured level's share of the price of its query; the finest groups keep the rest."""
 SHARES_MOST = Fraction(1, 2)
-"""What all of them get at most."""
+"""The maximum share of all of them."""
 CLEARLY_BETTER = 0.8
-"""The error is to be below this share of that of adding up, since the groups become noisier by it."""
+"""The error must be below this share of the error of adding up, since the groups become noisier."""
 RATIO_LOSS = 0.05
-"""How much what is cut off matters to an average, of whose sum and count the same share is missing."""
+"""Weight of clipping bias for an average, whose sum and count lack the same share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +34,26 @@ class TotalDraft:
     of: int
     """Number of the query."""
     kept: tuple[int, ...]
-    """Numbers of the keys that tell its groups apart."""
+    """Numbers of the keys that distinguish its groups."""
     draft: Draft
     terms: float
-    """How many finest groups a total is of."""
+    """The number of finest groups in a total."""
 
 
 def most_queries(query: PrivateQuery) -> int:
-    """How many queries a private query may be measured as."""
+    """The maximum number of queries that measure one private query."""
     return 1 + min(len(_coarser(query)), LEVELS_MOST)
 
 
 def _coarser(query: PrivateQuery) -> tuple[tuple[int, ...], ...]:
-    """The levels above the finest, where that is asked for too: else it would be measured for nothing."""
+    """The levels above the finest, if that is requested too: otherwise it would be measured in vain."""
     every = tuple(range(len(query.keys)))
     levels = tuple(dict.fromkeys(query.levels or ()))
     return tuple(kept for kept in levels if kept != every) if every in levels else ()
 
 
 def total_drafts(number: int, draft: Draft) -> list[TotalDraft]:
-    """The levels of a query that could be measured apart: their groups are known."""
+    """The levels of a query that could be measured separately: their groups are known."""
     finest = draft.groups
     if finest is None:
         return []
@@ -66,14 +67,14 @@ def total_drafts(number: int, draft: Draft) -> list[TotalDraft]:
 
 
 def share_of_totals(drafts: list[Draft], totals: list[TotalDraft]) -> Fraction:
-    """What of the statement's price goes to totals that are measured apart."""
+    """The share of the statement's price for separately measured totals."""
     vectors = sum(draft.vectors for draft in drafts)
     share = sum((SHARE * draft.vectors * sum(total.of == number for total in totals) for number, draft in enumerate(drafts)), Fraction(0))
     return min(share / max(vectors, 1), SHARES_MOST)
 
 
 def is_better(apart: Part, groups: Part, *, terms: float) -> bool:
-    """Whether a total that is measured apart is predicted to be clearly better than one that adds up ``terms`` groups."""
+    """Whether a separately measured total is predicted to be clearly better than the sum of ``terms`` groups."""
     if apart.number is None or bool(apart.cuts) != bool(groups.cuts):
         return False
     if not groups.cuts:
@@ -87,5 +88,5 @@ def is_better(apart: Part, groups: Part, *, terms: float) -> bool:
 
 
 def _error(noise: float, bias: float, terms: float) -> float:
-    """Of so many groups added up: their noise is independent, what is cut off is not."""
+    """The error of the sum of that many groups: their noise is independent, their clipping bias is not."""
     return math.hypot(noise * math.sqrt(terms), bias * terms)

@@ -1,7 +1,7 @@
 """Variances, covariances, correlations and regressions from noisy moments: a count, centred sums, and sums of squares and products.
 
-Values are centred at the public middle of their range before they are squared or multiplied: a row then matters least, and the moments
-are of the size of the spread. Sums of squares are centred themselves at half their largest value, for the same reason.
+Values are centred at the public middle of their range before they are squared or multiplied: this minimises the sensitivity to a row, and
+the moments are of the size of the spread. Sums of squares are centred themselves at half their largest value, for the same reason.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Moment:
     unit: Fraction = Fraction(1)
     shift: Fraction = Fraction(0)
     rounded: bool = False
-    """Whether rows were rounded to the grid of the sum; values that are declared on a grid were not."""
+    """Whether rows were rounded to the grid of the sum; values declared on a grid were not."""
 
 
 @dataclass(frozen=True, slots=True)
 class CentredValue:
-    """A value that moments are taken of: the public centre that was subtracted, and the ends of its range."""
+    """A value with moments: the public centre that was subtracted, and the ends of its range."""
 
     mean: Moment
     centre: Fraction
@@ -62,7 +62,7 @@ class Moments:
 
     @property
     def vectors(self) -> dict[str, str]:
-        """The vectors it is made of, and what each of them is called."""
+        """Its vectors with their roles."""
         described = {self.count: "count"}
         for name, value in (("y", self.y), ("x", self.x)):
             if value is not None:
@@ -93,7 +93,7 @@ def moments_of(aggregate: Aggregate, shape: Shape, vector: Callable[[Measure], s
         return grid, _centred(grid, value, where, shape, vector, squares=kind in squares)
 
     (y_grid, of_y), (x_grid, of_x) = side(y, _SQUARES_OF_Y), side(x, _SQUARES_OF_X)
-    # In one order, whichever was written first: the products are measured once.
+    # In a fixed order, whichever was written first: the products are measured once.
     first, second = sorted(((y, y_grid), (x, x_grid)), key=lambda item: repr(item[0]))
     product = _product(first, second, present(conditions), shape, vector)
     return Moments(kind, count, of_y, of_x, product)

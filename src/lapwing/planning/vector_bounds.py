@@ -1,6 +1,6 @@
 """Caps of a query's vectors from the norms that were bought: one for each vector, in its own units, by the narrowest predicted interval.
 
-An average is a sum over a count, each with its own cap; only where values are all of a size is the sum of distances from the middle of
+An average is a sum over a count, each with its own cap; only if all values are of similar size is the sum of distances from the middle of
 their range better, which is then scaled down together with the count.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from lapwing.contribution.bounding import NEGLIGIBLE, BoundingKind, Choice
+from lapwing.contribution.bounding import NEGLIGIBLE, BoundingKind, BoundingPlan
 from lapwing.contribution.clipping_bound import best_cap, predicted, predicted_at_edges
 from lapwing.contribution.histograms import ROWS_WORTH_MEASURING, ClippingBound, are_measurable, norms_measure, norms_of
 from lapwing.contribution.model import ContributionModel
@@ -20,42 +20,42 @@ from lapwing.kernel.expressions import Expression
 from lapwing.kernel.ir import GridSum, Measure, Project, Relation, RowCount, Scan, UnitCount, UnitNorms
 from lapwing.kernel.row_ranges import row_range
 from lapwing.kernel.stability import Shape
-from lapwing.planning.measures import AverageMeasure, Counted, Measured, Recipe, SumMeasure
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Measured, Recipe, SumMeasure
 
 GROUPS_GUESSED = 10
-"""Groups that most of what is shown falls into, where they are discovered: the largest are shown."""
+"""Assumed number of groups that hold most of the released total, if they are discovered: the largest are released."""
 ROWS_ROOM = 2.0
-"""Rows that were counted by bought statistics are not more than this many times as many."""
+"""The true number of rows is at most this many times the number in bought statistics."""
 RATIO_LOSS = 0.1
-"""How much what is cut off matters to an average, of whose sum and count the same share is missing."""
+"""Weight of clipping bias for an average, whose sum and count lack the same share."""
 SPARSE_LOSS = 0.5
-"""The same where most units add nothing to it."""
+"""The same if most units add nothing to it."""
 NEED_LEAST = 0.05
-"""No vector gets less than this share of what the neediest one gets."""
+"""Every vector gets at least this share of the largest loss of a vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedQuery:
-    """What a query measures, with the cap of each vector that has one."""
+    """The measures of a query, with the cap of each vector that has one."""
 
     needed: Measured
     cuts: Mapping[str, ClippingBound]
     followers: Mapping[str, str]
-    """Sums that are scaled down like a count, and have no cap of their own."""
+    """Sums that are scaled down like a count and have no cap of their own."""
     alike: Mapping[str, str]
     """Sums and counts of averages, each scaled down like the other too."""
     rows_upper: float | None
-    """More rows than there are, as far as bought statistics say."""
+    """An upper bound of the number of rows, from bought statistics."""
     whole_rows: bool
-    """All caps are limits on rows before any filter, which a rank serves as well."""
+    """All caps are limits on rows before any filter, which ranked bounding provides as well."""
 
-    def choice(self) -> Choice:
-        """The cap of the first vector, as the explanation of a plan says it."""
+    def choice(self) -> BoundingPlan:
+        """The cap of the first vector, as the explanation of a plan shows it."""
         first = next(iter(self.cuts.values())).choice
-        return Choice(BoundingKind.RANKED if self.whole_rows else BoundingKind.CLIPPED, first.cap, first.bias, first.noise)
+        return BoundingPlan(BoundingKind.RANKED if self.whole_rows else BoundingKind.CLIPPED, first.cap, first.bias, first.noise)
 
     def needs(self) -> dict[str, float]:
-        """How much noise matters to each vector: its cap over its total."""
+        """The relative weight of noise for each vector: its cap over its total."""
         return {name: cut.choice.cap / max(cut.fit.total(), 1.0) for name, cut in self.cuts.items()}
 
 
@@ -72,26 +72,28 @@ class Asked:
     rows_allowed: int = 1
     """Most rows of a unit in one table."""
     rows_known: float | None = None
-    """All rows of the source before it is filtered, as far as bought statistics say."""
+    """All rows of the source before it is filtered, from bought statistics."""
     one_in: int = 1
-    """Norms are measured on a sample: on one unit in so many."""
+    """The sampling rate of the norms: one unit in this many."""
 
     def norms(self, measure: Measure) -> UnitNorms:
         """The norms that a measure of this query has."""
         return norms_of(self.source, self.keys, measure, self.shape, one_in=self.one_in)
 
     def measured(self) -> dict[str, Measure]:
-        """The vectors whose norms matter: a count of units in one group has none."""
+        """The vectors with relevant norms: a count of units in one group has none."""
         return {name: item for name, item in self.needed.measures.items() if self.cells != 1 or not isinstance(item, UnitCount)}
 
 
 def wanted_norms(asked: Asked, *, unit_noise: float) -> tuple[UnitNorms, ...]:
-    """The norms to buy before this query is planned; none where nothing would be cut off, or nothing can be said by norms."""
+    """The norms to buy before this query is planned; none if nothing would be clipped or norms are not informative."""
     if asked.shape.rows_per_unit < ROWS_WORTH_MEASURING or unit_noise * asked.shape.rows_per_unit < NEGLIGIBLE:
         return ()
     if asked.account is Account.PURE and asked.cells != 1:
         return ()
-    plain = not asked.needed.quantiles and all(isinstance(recipe, Counted | SumMeasure | AverageMeasure) for recipe in asked.needed.recipes)
+    plain = not asked.needed.quantiles and all(
+        isinstance(recipe, CountMeasure | SumMeasure | AverageMeasure) for recipe in asked.needed.recipes
+    )
     measures = asked.measured()
     if not plain or not are_measurable(asked.keys, list(measures.values()), asked.shape):
         return ()
@@ -99,7 +101,7 @@ def wanted_norms(asked: Asked, *, unit_noise: float) -> tuple[UnitNorms, ...]:
 
 
 def bounded(asked: Asked, fits: Mapping[UnitNorms, ContributionModel], noise_of: Callable[[str], float]) -> BoundedQuery | None:
-    """Caps for every vector from bought norms, or None where some were not bought. ``noise_of`` is a vector's noise when a unit adds 1."""
+    """Caps for every vector from bought norms, or None if some were not bought. ``noise_of`` is a vector's noise when a unit adds 1."""
     measures = asked.measured()
     if not measures or any(asked.norms(measure) not in fits for measure in measures.values()):
         return None
@@ -146,7 +148,7 @@ def _averages(asked: Asked, cuts: dict[str, ClippingBound]) -> tuple[Measured, d
         if recipe.offset and cuts[recipe.count].choice.cap * row.magnitude < cuts[recipe.total].choice.cap:
             followers[recipe.total] = recipe.count
             continue
-        # A sum or count that is shown itself has a cap of its own; the average then has its own pair, cut alike and far lower.
+        # A sum or count that is itself an output has a cap of its own; the average then has its own pair, clipped alike and far lower.
         shown = {measure: name for name, measure in measures.items() if _is_shown(name, recipes)}
         pair = {f"{recipe.total}_mean": replace(centred, offset=0), f"{recipe.total}_rows": measures[recipe.count]}
         if not shown.keys() & set(pair.values()) and recipe.count not in alike:
@@ -162,9 +164,9 @@ def _averages(asked: Asked, cuts: dict[str, ClippingBound]) -> tuple[Measured, d
 
 
 def _of_average(cut: ClippingBound, unit_noise: float) -> ClippingBound:
-    """With a cap for a part of an average: what is cut off both alike matters less to it than to a total.
+    """The vector with a cap for a part of an average: equal clipping of both parts affects it less than a total.
 
-    Less so where most units add nothing: the others have about one row that does, and what is cut off is large values, not many rows.
+    Less so if most units add nothing: the others have about one contributing row, and clipping removes large values, not many rows.
     """
     if cut.fit.sparse and not cut.fit.seen:
         return cut
@@ -175,16 +177,16 @@ def _of_average(cut: ClippingBound, unit_noise: float) -> ClippingBound:
 
 
 def _is_shown(name: str, recipes: Sequence[Recipe]) -> bool:
-    """Whether a vector is an answer by itself, so that nothing else may cut it."""
-    return any(isinstance(recipe, Counted | SumMeasure) and recipe.vector == name for recipe in recipes)
+    """Whether a vector is an output by itself, so that no other vector may scale it."""
+    return any(isinstance(recipe, CountMeasure | SumMeasure) and recipe.vector == name for recipe in recipes)
 
 
 def vectors_of(recipe: Recipe) -> tuple[str, ...]:
-    """The vectors that a plain recipe is made of."""
+    """The vectors of a plain recipe."""
     match recipe:
         case AverageMeasure(total, count):
             return (total, count)
-        case Counted(vector=vector) | SumMeasure(vector=vector):
+        case CountMeasure(vector=vector) | SumMeasure(vector=vector):
             return (vector,)
         case _:
             return ()

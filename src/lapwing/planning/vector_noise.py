@@ -15,7 +15,7 @@ from lapwing.planning.quantiles import with_scale
 from lapwing.prices import Family, law_for
 
 KEY_SHARES = 2
-"""Discovering groups uses as much of the loss as so many vectors: a group that stays hidden is lost altogether."""
+"""Discovering groups uses as much of the loss as so many vectors: a suppressed group is lost entirely."""
 
 
 def placeholder(facts: Facts) -> Law:
@@ -24,7 +24,7 @@ def placeholder(facts: Facts) -> Law:
 
 
 def with_noise(draft: Query, facts: Facts, share: Fraction, given: Mapping[str, Fraction] | None = None) -> Query:
-    """Give every vector the noise that its share of the loss buys; sensitivities come from the certifier itself."""
+    """Give every vector the noise that its share of the loss buys; the certifier itself derives the sensitivities."""
     derived = derived_queries(Plan((draft,)), facts)[0]
     family = Family.LAPLACE if facts.account is Account.PURE else Family.GAUSSIAN
 

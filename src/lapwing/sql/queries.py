@@ -17,9 +17,8 @@ from lapwing.errors import Refused, Span
 from lapwing.kernel.expressions import Expression
 from lapwing.kernel.ir import Filter, Relation
 from lapwing.kernel.window_columns import OrderKey
-from lapwing.sql.deciding import DECIDING_MAX, PriorBinding, decided
 from lapwing.sql.grouped import GroupedLeaves, keys_of, meant
-from lapwing.sql.inside import Keys, NestedGroups, distinct_rows
+from lapwing.sql.nested_groups import Keys, NestedGroups, distinct_rows
 from lapwing.sql.over_answers.answers import AnsweredSelect, named_rows
 from lapwing.sql.over_answers.expressions import Outputs
 from lapwing.sql.over_answers.listed import public_item
@@ -27,26 +26,27 @@ from lapwing.sql.over_answers.windows import named_windows, window
 from lapwing.sql.over_select import ONE_ROW, AnswerSelects, ScalarSubqueries, finish
 from lapwing.sql.rollup import Grouping, grouping, has_aggregate, require_additive
 from lapwing.sql.row_items import row_items
+from lapwing.sql.row_refusals import row_refusal
 from lapwing.sql.rows.aggregates import Aggregates
-from lapwing.sql.rows.decided import decided_condition, single
+from lapwing.sql.rows.impossible_conditions import note_undeclared
 from lapwing.sql.rows.joined_items import joined_items
 from lapwing.sql.rows.joins import Joins, conjuncts
 from lapwing.sql.rows.names import BindCatalog, Environment, Named, NoisyItem, PublicItem, SubqueryResult
 from lapwing.sql.rows.per_unit import UnitAggregates, unit_scalars
-from lapwing.sql.rows.possible import note_undeclared
 from lapwing.sql.rows.subqueries import Subqueries, filtered
+from lapwing.sql.rows.subquery_results import decided_condition, single
 from lapwing.sql.rows.tables import Called, Tables
 from lapwing.sql.rows.unit_windows import UnitWindows
-from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scalars.binding import Handler, Scalars, identifier, qualifier, unsupported
 from lapwing.sql.scalars.scope import Rows
 from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.select_list import SelectItem, bound_in_order, later_names, select_item
 from lapwing.sql.set_operations import compared, united_once
 from lapwing.sql.shifted_sums import shifted_columns
+from lapwing.sql.staged_queries import DECIDING_MAX, PriorBinding, decided
 from lapwing.sql.text.reader import Reader, Session, is_set
 from lapwing.sql.unions import union_of_answers, union_of_rows
-from lapwing.sql.values_of_units import ValuesOfUnits
+from lapwing.sql.unit_values import UnitValues
 from lapwing.statements import PostProcess, PrivateQuery, RowsAtMost, Statement
 
 
@@ -78,9 +78,9 @@ class Queries:
         return Subqueries(self.session, self.known, self.tables, self.joins, self.rows_or_decided)
 
     @property
-    def of_units(self) -> ValuesOfUnits:
+    def of_units(self) -> UnitValues:
         """Reads subqueries that stand for values of units."""
-        return ValuesOfUnits(self.known, self.subqueries)
+        return UnitValues(self.known, self.subqueries)
 
     @property
     def inside(self) -> NestedGroups:
@@ -343,7 +343,7 @@ class Queries:
     def _plain(self, reader: Reader, *names: str) -> None:
         """Rows have no order, and none are left out by their place. A whole statement that asks for rows is refused for that."""
         if reader.node is self.whole and any(reader.node.args.get(name) for name in ("order", "limit", "offset")):
-            raise rows_asked(self.session, reader.node, self.known.facts)
+            raise row_refusal(self.session, reader.node, self.known.facts)
         reader.require_absent(*(names or ("qualify", "order", "limit", "offset", "distinct")))
 
     def _rows(self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem]) -> Rows:

@@ -13,8 +13,8 @@ from lapwing.errors import Refused
 from lapwing.kernel.facts import Facts
 from lapwing.sql.over_answers.answers import AnsweredSelect
 from lapwing.sql.queries import Queries
+from lapwing.sql.row_refusals import row_refusal
 from lapwing.sql.rows.names import BindCatalog, Environment, PublicRows
-from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS
 from lapwing.sql.scalars.moment import SPELLINGS
 from lapwing.sql.scalars.scope import Origin
@@ -67,7 +67,7 @@ def bind_tree(
     queries = Queries(session, known, HANDLERS, tree)
     answered = queries.bind(tree, Environment())
     if not isinstance(answered, AnsweredSelect):
-        raise rows_asked(session, tree, known.facts)
+        raise row_refusal(session, tree, known.facts)
     if not queries.privates and not session.reads_public:
         raise session.refuse("from-missing", "a statement must say FROM which table of the data set", node=tree)
     for node in tree.walk():

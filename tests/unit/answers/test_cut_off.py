@@ -11,7 +11,7 @@ import pytest
 from lapwing.answers.clipping_bias import average_reaching, missing_of
 from lapwing.answers.intervals import Interval
 from lapwing.answers.notes.clipping import loss_notes
-from lapwing.contribution.bounding import BoundingKind, Choice
+from lapwing.contribution.bounding import BoundingKind, BoundingPlan
 from lapwing.contribution.clipping_bound import best_cap
 from lapwing.contribution.histograms import ClippingBound
 from lapwing.contribution.model import NormHistogram, fitted_norms
@@ -30,7 +30,7 @@ def _part(*, lost: float, of_all: float | None) -> Part:
     assert choice.lost < 0.3
     cut = ClippingBound(fit, choice, 3, Fraction(1), signed=False, of_units=False, grain=1.0, of_all=of_all)
     query: Any = None
-    bound = Choice(BoundingKind.CLIPPED, choice.cap, choice.bias, choice.noise)
+    bound = BoundingPlan(BoundingKind.CLIPPED, choice.cap, choice.bias, choice.noise)
     return Part(query, 0, None, (), bound, 1.0, max(lost, choice.lost), cuts={"n": cut})
 
 

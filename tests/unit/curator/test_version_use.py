@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from lapwing.curator.cost_estimate import CostEstimate, Hold, told_before_charges
+from lapwing.curator.cost_estimate import CostEstimate, Hold, on_charge
 from lapwing.curator.version_use import one_version
 from lapwing.data_set import DataSet
 from lapwing.data_set import open as open_data_set
@@ -71,7 +71,7 @@ def _asked_beside(data: DataSet, act: Callable[[], object], *, ends: bool) -> tu
         assert other.is_alive() is not ends
         return lambda: None
 
-    with told_before_charges(watch):
+    with on_charge(watch):
         answer = data.ask(COUNT.format(0), epsilon=10)
     return answer.table.column("n")[0].as_py(), other
 
@@ -136,6 +136,6 @@ def test_a_fault_of_the_engine_is_still_an_incident(data: DataSet, tmp_path: Pat
         return lambda: None
 
     spent = data.curator.balance().spent.loss
-    with told_before_charges(watch), pytest.raises(Incident):
+    with on_charge(watch), pytest.raises(Incident):
         data.ask(COUNT.format(2), epsilon=1)
     assert data.curator.balance().closed and data.curator.balance().spent.loss > spent

@@ -19,7 +19,7 @@ import pytest
 import lapwing
 from lapwing import Marginals, RangeTree
 from lapwing.asking.weights_session import WeightsSession, weighed_before
-from lapwing.curator.cost_estimate import CostEstimate, Hold, only_free, told_before_charges
+from lapwing.curator.cost_estimate import CostEstimate, Hold, on_charge, only_free
 from lapwing.demo import write_demo
 from lapwing.errors import Incident, LapwingError, LedgerError, Refused
 from lapwing.kernel.count_stream import CountStream, StreamPlan
@@ -308,11 +308,11 @@ def test_outcomes_wait_until_they_may_be_seen(clinic: lapwing.DataSet) -> None:
         happened.append("announced")
         return lambda: happened.append("held")
 
-    with told_before_charges(watch), planned(clinic) as session:
+    with on_charge(watch), planned(clinic) as session:
         assert happened == ["announced"]
         session.ask(fresh(clinic))
         assert happened == ["announced", "announced", "held"]
-    with told_before_charges(only_free):
+    with on_charge(only_free):
         assert code_of(planned(clinic).open) == "not-answered-before"
 
 
@@ -418,7 +418,7 @@ def _the_log_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _outcomes_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lapwing.curator.charged_stream.announced", lambda certified, rows: lambda: None)
+    monkeypatch.setattr("lapwing.curator.charged_stream.announce_charge", lambda certified, rows: lambda: None)
 
 
 PLANTED: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[..., None]]] = {

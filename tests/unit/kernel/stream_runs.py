@@ -28,7 +28,7 @@ from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import Permit, issue
 from lapwing.mechanisms.above_threshold import AboveThreshold
 from lapwing.mechanisms.geometric import mass
-from lapwing.mechanisms.streamed_counts import StreamedCounts, Told
+from lapwing.mechanisms.streamed_counts import StreamedCounts, Transcript
 
 FACTS = Facts(
     "stream",
@@ -51,7 +51,7 @@ MASSES = {
 }
 
 
-def near(told: Told) -> int:
+def near(told: Transcript) -> int:
     """A public number that depends on what was told."""
     return 3 + sum(1 if noisy > 3 else -1 for noisy in told if noisy is not None)
 
@@ -141,11 +141,11 @@ def found_law(run: Callable[[], Any]) -> FoundLaw:
     return FoundLaw(law)
 
 
-def transcript(counts: Sequence[int], *, clamp: tuple[int, int]) -> Callable[[], Told]:
+def transcript(counts: Sequence[int], *, clamp: tuple[int, int]) -> Callable[[], Transcript]:
     """Ask for each count in turn, until the starts are used up; noisy counts are clamped, as in the closed form."""
     certified = certify_stream(PLAN, FACTS)
 
-    def run() -> Told:
+    def run() -> Transcript:
         question = PLAN.question(YOUNG, FACTS)
         stream = CountStream(PLAN, FACTS, issue(1, certified.digest, certified.cost))
         told: list[int | None] = []

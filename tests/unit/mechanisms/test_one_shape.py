@@ -19,7 +19,7 @@ from lapwing.mechanisms.noisy_max import NoisyMax
 from lapwing.mechanisms.quantiles import QuantileSelection
 from lapwing.mechanisms.response import RandomisedResponse
 from lapwing.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
-from lapwing.mechanisms.streamed_counts import StreamedCounts, Told
+from lapwing.mechanisms.streamed_counts import StreamedCounts, Transcript
 from lapwing.mechanisms.top_k import TopK
 
 TWO = Fraction(2)
@@ -31,7 +31,7 @@ answer: Mechanism[int, int] = RandomisedResponse(3, Fraction(1, 2))
 answers: Mechanism[tuple[int, ...], tuple[int, ...]] = RandomisedResponse(3, Fraction(1, 2))
 first: Mechanism[tuple[int, ...], int | None] = AboveThreshold(1, 2, TWO, 2 * TWO)
 several: Mechanism[tuple[int, ...], tuple[int, ...]] = SparseVector(AboveThreshold(1, 2, TWO, 2 * TWO), 2)
-streamed: Mechanism[tuple[int, ...], Told] = StreamedCounts(AboveThreshold(1, 2, TWO, 2 * TWO), 2, TWO, len, clamp=(0, 5))
+streamed: Mechanism[tuple[int, ...], Transcript] = StreamedCounts(AboveThreshold(1, 2, TWO, 2 * TWO), 2, TWO, len, clamp=(0, 5))
 keys: Mechanism[tuple[int, ...], frozenset[int]] = KeySet(DiscreteLaplace(TWO), 1, 4)
 exponential: Mechanism[tuple[int, ...], int] = ExponentialMechanism(TWO, 1, 3)
 flipped: Mechanism[tuple[int, ...], int] = PermuteAndFlip(TWO, 1, 3)

@@ -21,7 +21,7 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import GridSum, Grouped, PublicJoin, Ranked, RowCount, Scan
 from lapwing.kernel.stability import shape_of
 from lapwing.planning.group_enumeration.groups import GroupFinder
-from lapwing.planning.measures import AverageMeasure, Counted, SumMeasure, measured
+from lapwing.planning.measures import AverageMeasure, CountMeasure, SumMeasure, measured
 from lapwing.planning.plan import plan_query
 from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.sql import bind
@@ -69,7 +69,10 @@ def test_equal_measures_are_measured_once() -> None:
     assert len(private.aggregates) == 4 and len(found.measures) == 4
     average, total, count, rows = found.recipes
     assert (
-        isinstance(average, AverageMeasure) and isinstance(total, SumMeasure) and isinstance(count, Counted) and isinstance(rows, Counted)
+        isinstance(average, AverageMeasure)
+        and isinstance(total, SumMeasure)
+        and isinstance(count, CountMeasure)
+        and isinstance(rows, CountMeasure)
     )
     assert average.count == count.vector, "the count of an average is the count of its values"
     assert total.whole and found.has_average

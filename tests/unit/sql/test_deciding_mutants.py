@@ -10,8 +10,8 @@ import pytest
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Literal
-from lapwing.sql import deciding
-from lapwing.sql.rows import decided, joined_items, subqueries
+from lapwing.sql import staged_queries
+from lapwing.sql.rows import joined_items, subqueries, subquery_results
 from lapwing.sql.scalars.binding import Scalars
 from tests.unit.sql.clinic import bound
 from tests.unit.sql.test_deciding import REFUSED, SAME
@@ -20,7 +20,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def _not_in_is_in(patch: pytest.MonkeyPatch) -> None:
-    among = decided.among
+    among = subquery_results.among
 
     def planted(*arguments: Any, negated: bool = False) -> Any:
         return among(*arguments)
@@ -29,25 +29,25 @@ def _not_in_is_in(patch: pytest.MonkeyPatch) -> None:
 
 
 def _joins_keep_every_row(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(decided._Answer, "conditions", lambda self: [])
+    patch.setattr(subquery_results._Answer, "conditions", lambda self: [])
 
 
 def _the_first_key_is_enough(patch: pytest.MonkeyPatch) -> None:
-    meets = decided._Answer._meets
+    meets = subquery_results._Answer._meets
 
     def planted(self: Any, row: Any) -> Any:
         first = dict(list(self.equal.items())[:1])
-        return meets(decided._Answer(self.scalars, self.node, self.decided, first, self.kind), row)
+        return meets(subquery_results._Answer(self.scalars, self.node, self.decided, first, self.kind), row)
 
-    patch.setattr(decided._Answer, "_meets", planted)
+    patch.setattr(subquery_results._Answer, "_meets", planted)
 
 
 def _any_column_tells_rows_apart(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(deciding, "_apart", lambda answered, privates: frozenset())
+    patch.setattr(staged_queries, "_apart", lambda answered, privates: frozenset())
 
 
 def _a_null_in_a_list_is_left_out(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(decided, "_nothing", lambda scalars, node: scalars.constant(node, Literal(True, Kind.BOOLEAN)))
+    patch.setattr(subquery_results, "_nothing", lambda scalars, node: scalars.constant(node, Literal(True, Kind.BOOLEAN)))
 
 
 def _conditions_stay_while_nothing_is_bought(patch: pytest.MonkeyPatch) -> None:

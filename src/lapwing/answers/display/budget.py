@@ -1,4 +1,4 @@
-"""The budget as people read it: the share spent leads, because epsilons do not add under zero-concentrated privacy."""
+"""The budget as text: the share spent comes first, because epsilons do not add under zero-concentrated privacy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lapwing.prices import epsilon_for
 
 
 def epsilon_of_loss(budget: Budget, loss_units: int) -> float:
-    """The epsilon that a loss stands for on its own, at the data set's delta for conversion."""
+    """The epsilon equivalent of a loss on its own, at the data set's delta for conversion."""
     loss = Fraction(max(loss_units, 0), LOSS_UNITS)
     if budget.account is Account.PURE or not loss:
         return float(loss)
@@ -20,17 +20,17 @@ def epsilon_of_loss(budget: Budget, loss_units: int) -> float:
 
 
 def epsilon_of_cost(budget: Budget, cost: Cost) -> float:
-    """The epsilon that a cost stands for on its own: its pure one, where the account counts that."""
+    """The epsilon equivalent of a cost on its own: its pure epsilon, if the account counts that."""
     if budget.pure_total is not None and cost.pure is not None:
         return cost.pure / LOSS_UNITS
     return epsilon_of_loss(budget, cost.loss)
 
 
 def epsilon_of_all(budget: Budget, spent: Cost) -> float:
-    """The epsilon that all that was spent together stands for.
+    """The epsilon equivalent of the total spending.
 
     With an order the loss is a Rényi divergence at that order and nothing more: it converts by the line on which the total of the budget
-    converts to its epsilon, and not at any better order. The pure sum, where there is one, is an epsilon as it is.
+    converts to its epsilon, and not at any better order. The pure sum, if there is one, is already an epsilon.
     """
     if budget.order is None or spent == Cost.zero():
         return epsilon_of_loss(budget, spent.loss)
@@ -39,7 +39,7 @@ def epsilon_of_all(budget: Budget, spent: Cost) -> float:
 
 
 def share_of_cost(budget: Budget, cost: Cost) -> float:
-    """The part of the budget that a cost takes, on the side of the account where that is less."""
+    """The part of the budget that a cost takes, on the side of the account where it is less."""
     shares = [cost.loss / budget.loss_total if budget.loss_total else 1.0]
     if budget.pure_total and cost.pure is not None:
         shares.append(cost.pure / budget.pure_total)
@@ -47,12 +47,12 @@ def share_of_cost(budget: Budget, cost: Cost) -> float:
 
 
 LARGE_SHARE = 0.05
-"""Who is about to spend more of the whole budget than this at once is asked whether they mean it."""
+"""Interfaces ask for confirmation before a single statement spends more than this share of the whole budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetView:
-    """Budget, spending and what is left of one data set."""
+    """Budget, spending and remainder of one data set."""
 
     budget: Budget
     ceiling: Budget
@@ -61,11 +61,11 @@ class BudgetView:
     """Closed to analysts until the owner re-opens it."""
     unit: str
     unit_is_row: bool = False
-    """Whether nobody is protected for all of their rows at once."""
+    """Whether every row is a unit, so that no person's rows are protected together."""
 
     @property
     def remaining(self) -> Cost:
-        """What is left, in ledger units."""
+        """The remaining budget in ledger units."""
         return left_of(self.budget, self.spent)
 
     @property
@@ -75,17 +75,17 @@ class BudgetView:
 
     @property
     def loss_unit(self) -> str:
-        """What the data set is charged in."""
+        """The unit in which the data set is charged."""
         return "epsilon" if self.budget.account is Account.PURE else "rho"
 
     @property
     def protects(self) -> str:
-        """What is protected, in the words of the declaration."""
+        """The protected unit, in the words of the declaration."""
         return f"one {self.unit}, not a person" if self.unit_is_row else f"one {self.unit}"
 
     @property
     def promise(self) -> str:
-        """What is promised, and to whom."""
+        """The privacy promise, and to whom it is made."""
         budget, whom = self.budget, f"each {self.unit}, not for each person" if self.unit_is_row else f"each {self.unit}"
         return f"the promise is epsilon {float(budget.epsilon):g}, delta {float(budget.delta):.3g} for {whom}"
 
@@ -111,12 +111,12 @@ class BudgetView:
         }
 
     def _pure(self, total: Cost) -> dict[str, str | None]:
-        """The other side of an account with an order; what is spent of it is None once something without a pure amount was charged."""
+        """The other side of an account with an order; its spending is None after a charge without a pure amount."""
         sides = _named(total, self.spent, self.remaining)
         return {name: None if cost.pure is None else decimal_text(cost.pure, LOSS_UNITS) for name, cost in sides}
 
     def lines(self, name: str = "") -> list[tuple[str, str]]:
-        """Pairs of a name and a text, as they are printed; of the data set of this name. The share leads: epsilons do not add up."""
+        """Pairs of a name and a text for printing the data set of this name. The share comes first: epsilons do not add up."""
         values = self.to_dict()
         unit, loss, keys, most = values["loss_unit"], values["loss"], values["delta_keys"], values["epsilon_remaining"]
         promise = f"epsilon {values['epsilon']:g}, delta {values['delta']:.3g}; can be raised to epsilon {float(self.ceiling.epsilon):g}"
@@ -137,7 +137,7 @@ class BudgetView:
         return pairs
 
     def gauge_html(self) -> str:
-        """A bar of what is spent, for a notebook."""
+        """A bar of the spending, for a notebook."""
         return gauge_html(self.share_spent, f"{self.share_spent:.1%} spent, {1 - self.share_spent:.1%} left")
 
     def _repr_html_(self) -> str:

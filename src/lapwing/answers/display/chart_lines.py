@@ -1,4 +1,4 @@
-"""An answer over time, for every drawing of it: which lines it has, where each is broken, and where noise hides it."""
+"""An answer over time, for every chart: its lines, their gaps, and the parts hidden by noise."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from lapwing.answers.display.chart_shape import DrawnColumn
 from lapwing.answers.display.time_axis import TimeAxis, key_texts, moment_number, time_axis
 
 LINE_COLOURS = ("#2d45df", "#d55e00", "#14a776", "#5f0d7b", "#a283ba", "#1a2d22")
-"""Of lines beside each other, on white. A test holds them apart for eyes that see few colours."""
+"""Colours of adjacent lines on white. A test checks their contrast for colour-blind readers."""
 LINES_MAX = len(LINE_COLOURS)
 MOMENTS_MIN = 3
-"""Times from which several lines say more than a map of fields."""
+"""Number of times from which several lines are clearer than a heat map."""
 DOTS_MAX = 60
-"""Points of a line below which each has a dot."""
+"""Number of points of a line below which each has a dot."""
 _EVEN = 1.12
-"""How much longer than the shortest step another of the same pace can be: months have 28 to 31 days."""
+"""Ratio up to which steps are regular: months have 28 to 31 days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,16 @@ class ChartLine:
 
 @dataclass(frozen=True, slots=True)
 class TimeLines:
-    """The lines that are drawn, and what is not drawn."""
+    """The drawn lines, and those that are not drawn."""
 
     axis: TimeAxis
     moments: Mapping[int, float]
     """The time of each row that has one, as seconds."""
     lines: tuple[ChartLine, ...]
     total: int
-    """How many lines there are, with those that are not drawn."""
+    """The number of lines, including those that are not drawn."""
     notes: tuple[str, ...]
-    """What is left out, in words."""
+    """The omissions as text."""
     step_max: float
     """Seconds from one point to the next, beyond which something between them is missing."""
 
@@ -64,7 +64,7 @@ class TimeLines:
 
 
 def clear_parts(piece: Sequence[int], doubtful: Sequence[bool]) -> Iterator[list[int]]:
-    """The parts of a piece that stand clear of their noise."""
+    """The parts of a piece that are larger than their noise."""
     part: list[int] = []
     for row in piece:
         if doubtful[row]:
@@ -101,7 +101,7 @@ def time_lines(columns: Mapping[str, Sequence[Any]], column: DrawnColumn) -> Tim
 
 
 def _step_max(moments: Sequence[float]) -> float:
-    """A step and a half, where most steps are alike; no bound where times keep no pace."""
+    """One and a half steps if most steps are equal; no bound if times are irregular."""
     steps = [b - a for a, b in pairwise(moments)]
     pace = min(steps)
     is_even = sum(step <= _EVEN * pace for step in steps) * 2 >= len(steps)

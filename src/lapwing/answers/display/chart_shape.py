@@ -1,4 +1,4 @@
-"""What of an answer is drawn, whoever draws it: which column over which keys, how far its error bars reach, and what noise hides."""
+"""The parts of an answer that every chart draws: the column and its keys, the extent of its error bars, and the values hidden by noise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DrawnColumn:
-    """A column as it is drawn: values, how far the error bars reach to both sides, and marks. A missing value is not a number."""
+    """A column to be drawn: values, the extent of error bars on both sides, and marks. A missing value is NaN."""
 
     name: str
     heights: Sequence[float]
@@ -27,17 +27,17 @@ class DrawnColumn:
 
     @property
     def doubtful(self) -> list[bool]:
-        """Which of the values are no ordinary ones."""
+        """Flags of the values that are not ordinary."""
         return [mark is not None and mark is not CellMark.SCALED for mark in self.marks]
 
     def ends(self) -> list[float]:
-        """The ends of all error bars but the doubtful: noise has no part in a scale, unless there is nothing else."""
+        """The ends of all error bars except doubtful ones: noise does not affect the scale, unless there is nothing else."""
         sides = [side for side in zip(self.heights, self.below, self.above, self.doubtful, strict=True) if not math.isnan(side[0])]
         drawn = [side for side in sides if not side[3]] or sides
         return [end for height, down, up, _ in drawn for end in (height - down, height + up)]
 
     def of_rows(self, rows: Iterable[int]) -> DrawnColumn:
-        """The same, of some rows."""
+        """The same for some rows."""
         some = list(rows)
         heights, below, above = ([side[row] for row in some] for side in (self.heights, self.below, self.above))
         return DrawnColumn(self.name, heights, below, above, [self.marks[row] for row in some])
@@ -61,7 +61,7 @@ def drawn_column(
 
 
 def key_names(table: pa.Table, noisy: Mapping[str, object]) -> list[str]:
-    """The columns that tell the values apart."""
+    """The columns that distinguish the values."""
     from pyarrow import types
 
     return [field.name for field in table.schema if field.name not in noisy and not types.is_floating(field.type)]

@@ -1,4 +1,4 @@
-"""An answer drawn: bars with error bars, or over time lines with bands."""
+"""Charts of an answer: bars with error bars, or over time lines with bands."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ BAR_COLOUR = "#8fbbd6"
 LINE_COLOUR = "#1f6f99"
 ERROR_COLOUR = "#222222"
 MARKED_COLOUR = "#8a8a8a"
-"""Of what is marked: hollow bars and their labels."""
+"""Colour of marked values: hollow bars and their labels."""
 BARS_MAX = 60
 LEVEL_LABELS_MAX = 6
-"""Bars up to which their labels are set level."""
+"""Number of bars up to which labels are horizontal."""
 
 
 def plotted(
@@ -51,7 +51,7 @@ def plotted(
 
 
 def _lines(keys: Sequence[str], found: TimeLines, drawn: DrawnColumn, ax: Axes | None) -> Axes:
-    """Lines with bands, in the order of time, with gaps where the answer has some; dashed where noise hides the value."""
+    """Lines with bands, in the order of time, with the gaps of the answer; dashed where noise hides the value."""
     import matplotlib.pyplot as plt
 
     if ax is None:
@@ -76,7 +76,7 @@ def _lines(keys: Sequence[str], found: TimeLines, drawn: DrawnColumn, ax: Axes |
 
 
 def _draw_piece(ax: Axes, found: TimeLines, drawn: DrawnColumn, piece: Sequence[int], colour: str, name: str | None) -> None:
-    """A line from one gap to the next, dashed, and over it what stands clear of its noise."""
+    """A dashed line from one gap to the next, and over it the parts that are larger than their noise."""
     at: list[Any] = [moment_of(found.moments[row]) for row in piece]
     heights, doubtful = [drawn.heights[row] for row in piece], [drawn.doubtful[row] for row in piece]
     low, high = [drawn.heights[row] - drawn.below[row] for row in piece], [drawn.heights[row] + drawn.above[row] for row in piece]
@@ -123,14 +123,14 @@ def _draw(ax: Axes, some: Sequence[int], drawn: DrawnColumn, *, hollow: bool) ->
 
 
 def _scale(ax: Axes, drawn: DrawnColumn) -> None:
-    """Fit the axis to zero and to what is not doubtful, where there is anything: noise has no part in it."""
+    """Fit the axis to zero and to values that are not doubtful, if there are any: noise does not affect it."""
     ends = [0.0, *drawn.ends()]
     room = 0.05 * (max(ends) - min(ends)) or 1.0
     ax.set_ylim(min(ends) - (room if min(ends) < 0 else 0), max(ends) + room)
 
 
 def _labels(columns: Mapping[str, Sequence[Any]], drawn: DrawnColumn) -> list[str]:
-    """What to write under each bar."""
+    """The label of each bar."""
     texts = [key_texts(name, values) for name, values in columns.items()]
     labels = [", ".join(row) for row in zip(*texts, strict=True)] if texts else [drawn.name] * len(drawn.heights)
     return labels[:BARS_MAX]

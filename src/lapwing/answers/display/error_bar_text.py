@@ -1,4 +1,4 @@
-"""A number with its error bar as it is read: both to the third digit of the narrowest bar of their column."""
+"""A number with its error bar as text: both to the third digit of the narrowest bar of their column."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def decimals_of(values: Sequence[Any], intervals: Sequence[Interval | None]) -> 
 
 
 def number_text(value: float | int | None, decimals: int) -> str:
-    """The value; one that rounds to nothing is 0 and not -0."""
+    """The value as text; a value that rounds to zero is 0, not -0."""
     return "NULL" if value is None else f"{round(value, decimals) + 0:,.{decimals}f}"
 
 
 def margin_text(value: float | int | None, interval: Interval | None, decimals: int) -> str:
-    """The half-width of its error bar, or both sides of one that is lopsided."""
+    """The half-width of its error bar, or both sides of an asymmetric one."""
     if value is None or interval is None:
         return ""
     half, below, above = (interval.hi - interval.lo) / 2, value - interval.lo, interval.hi - value
@@ -38,7 +38,7 @@ def margin_text(value: float | int | None, interval: Interval | None, decimals: 
 
 
 def bars_in_words(name: str, values: Sequence[Any], intervals: Sequence[Interval | None]) -> str:
-    """A column's error bars in a few words: those of its only value, or how far they reach in all groups; empty where there are none."""
+    """A column's error bars in short: that of its only value, or their range over all groups; empty if there are none."""
     found = [(value, bar.lo, bar.hi) for value, bar in zip(values, intervals, strict=True) if value is not None and bar is not None]
     if not found:
         return ""
@@ -50,7 +50,7 @@ def bars_in_words(name: str, values: Sequence[Any], intervals: Sequence[Interval
     below, above = [value - lo for value, lo, _ in found], [hi - value for value, _, hi in found]
     if 2 * max(max(below), max(above)) > LOPSIDED * (max(below) + max(above)):
         return f"{name} at most -{figure(max(below), digits=3)} +{figure(max(above), digits=3)}"
-    # Of each bar the longer side: one that a public end cuts short says nothing about the noise.
+    # The longer side of each bar: a side cut by a public bound says nothing about the noise.
     longer = list(map(max, below, above))
     least, most = figure(min(longer), digits=3), figure(max(longer), digits=3)
     return f"{name} ±{most} in every group" if least == most else f"{name} ±{least} to ±{most}"

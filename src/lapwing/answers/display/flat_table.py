@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{1,40})?")
 def flat_csv(values: Mapping[str, Any], *, for_sheets: bool = False) -> str:
     """The same in CSV, from the JSON form of an answer; NULL is an empty field.
 
-    With ``for_sheets`` no text is taken for a formula by a program that shows tables: one that could be has an apostrophe before it.
+    With ``for_sheets`` spreadsheets do not read a text as a formula: a text that could be one gets a leading apostrophe.
     """
     headers: list[str] = []
     columns: list[Sequence[Any]] = []

@@ -1,4 +1,4 @@
-"""What a data frame knows of its answer: plain values, small whatever the number of rows, and true of any part of the frame.
+"""Metadata of a data frame: plain values about its answer, small for any number of rows, and valid for any part of the frame.
 
 Error bars and marks are columns, which go along with their rows; the attributes say which columns these are. Pandas copies attributes with
 every operation, and writes them into Parquet files as JSON.

@@ -1,4 +1,4 @@
-"""Marks as they are read: a sign behind the number, and a line below the table that says what it means."""
+"""Marks as text: a sign after the number, and a line below the table with its meaning."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ _IN_SHORT: Mapping[CellMark, str] = {
 
 
 def in_short(marks: Sequence[CellMark | None]) -> list[str]:
-    """A short sentence for each sign that is used in a column, as it stands below a chart."""
+    """A short sentence for each sign used in a column, for the legend of a chart."""
     return [f"{sign} {_IN_SHORT[mark]}." for mark, sign in SIGNS.items() if mark in marks]
 
 
 def missing_text(mark: CellMark | None) -> str:
-    """What stands in the place of a value that is not there."""
+    """The text in place of a missing value."""
     return f"withheld {SIGNS[mark]}" if mark is CellMark.MEANINGLESS else "no value"
 
 
 def with_signs(texts: Sequence[str], marks: Sequence[CellMark | None] | None) -> list[str]:
-    """The cells of a column with their signs. Cells without one get the room of it, so that digits stay below digits."""
+    """The cells of a column with their signs. Cells without one are padded, so that digits are aligned."""
     if marks is None or not any(marks):
         return list(texts)
     return [f"{text} {' ' if mark is None else SIGNS[mark]}" for text, mark in zip(texts, marks, strict=True)]
 
 
 def footnotes(marks: Mapping[str, Sequence[CellMark | None]]) -> list[str]:
-    """A line for each sign that is used: what it means, and where it stands."""
+    """A line for each sign used: its meaning and its columns."""
     lines = []
     for mark, sign in SIGNS.items():
         counts = {name: sum(one is mark for one in column) for name, column in marks.items()}

@@ -1,4 +1,4 @@
-"""How things look in a notebook: answers, budgets, explanations, data sets. All text is escaped, and colours come from the page."""
+"""Notebook views of answers, budgets, explanations and data sets. All text is escaped, and colours come from the page."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def table_html(
     summary: str,
     below: Sequence[str],
 ) -> str:
-    """An HTML table; colours come from the page, so it reads on light and dark. Text is escaped: a key may be anybody's words.
+    """An HTML table; colours come from the page, so it is readable on light and dark. Text is escaped: a key may hold any text.
 
-    ``marked`` cells are faint. The summary stands under the table, and the lines ``below`` under it in fainter type.
+    ``marked`` cells are faint. The summary is under the table, and the lines ``below`` under it in fainter type.
     """
     sides = ["right" if right else "left" for right in right_aligned]
     is_bar = [header.startswith("± ") for header in headers]
@@ -41,7 +41,7 @@ def table_html(
 
 
 def _cell(tag: str, text: str, side: str, is_bar: bool, faint: bool = False) -> str:
-    # The error bar stands close to its value and steps back a little. Room for a sign is as wide as a sign, so that digits line up.
+    # The error bar is close to its value and fainter. Space is reserved for a sign, so that digits are aligned.
     style = f"text-align:{side};padding:.15em .8em .15em {'.1em' if is_bar else '.8em'};white-space:pre"
     if text.endswith("  "):
         text = f"{text.rstrip()} \N{FIGURE SPACE}"
@@ -54,7 +54,7 @@ def _cell(tag: str, text: str, side: str, is_bar: bool, faint: bool = False) -> 
 
 
 def pairs_html(pairs: Sequence[tuple[str, str]]) -> str:
-    """Names and what is to be said of each, one a line."""
+    """Names with their texts, one per line."""
     name_style = "text-align:left;vertical-align:top;padding:.1em 1.2em .1em 0;white-space:nowrap;font-weight:bold"
     rows = "".join(
         f"<tr style='background:none'><th style='{name_style}'>{escape(name)}</th>"

@@ -1,4 +1,4 @@
-"""Numbers as they are read aloud: four figures, with separators, and no exponents where digits will do."""
+"""Numbers for reading: four significant figures, with separators, and exponents only if needed."""
 
 from __future__ import annotations
 

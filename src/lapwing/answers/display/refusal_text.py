@@ -1,4 +1,4 @@
-"""A refusal as it is printed: the words, the place in the statement with carets under it, and the hint."""
+"""A refusal as text: the message, the place in the statement with carets under it, and the hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which keys of an answer are times, and what is written beside them: days and hours, months and years, and months of any year."""
+"""The keys of an answer that are times, and their labels: days and hours, months and years, and months of any year."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LIKELY_YEARS = range(1900, 2101)
 
 
 class TimeStep(Enum):
-    """What the values of a key are."""
+    """The kind of the values of a key."""
 
     MOMENT = "moment"
     MONTH = "month"
@@ -37,20 +37,20 @@ class TimeAxis:
 
     keys: tuple[str, ...]
     at: Sequence[date | None]
-    """When each row is; a month of any year is one of 2000."""
+    """The time of each row; a month without a year is one of 2000."""
     step: TimeStep
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A value with what is written beside it."""
+    """A value with its label."""
 
     at: float
     label: str
 
 
 def time_axis(columns: Mapping[str, Sequence[Any]]) -> TimeAxis | None:
-    """The one key that is a time, or a year and a month together; None where there is none, or more."""
+    """The one key that is a time, or a year and a month together; None if there is none or several."""
     found = [TimeAxis((name,), *moments) for name, values in columns.items() if (moments := _moments(name, values)) is not None]
     years, months = (next((axis for axis in found if axis.step is step), None) for step in (TimeStep.YEAR, TimeStep.MONTH_OF_YEAR))
     if len(found) == 2 and years is not None and months is not None:
@@ -112,7 +112,7 @@ def _are_years(name: str, known: set[int]) -> bool:
 
 
 def moment_number(value: date | datetime) -> float:
-    """A date or a time as seconds; times without a zone are taken as they stand."""
+    """A date or a time as seconds; times without a zone count as UTC."""
     if not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
     return value.replace(tzinfo=UTC).timestamp() if value.tzinfo is None else value.timestamp()

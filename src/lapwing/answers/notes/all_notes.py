@@ -1,4 +1,4 @@
-"""The notes on an answer: what was left out, what may be hidden, what is uncertain. From released values and public facts only."""
+"""The notes on an answer: clipping, suppression and uncertainty. From released values and public facts only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lapwing.statements import PostProcess
 
 
 def notes_of(planned: PlannedStatement, released: Released, assembled: AssembledAnswer, *, unit: str) -> tuple[str, ...]:
-    """What an analyst should know about this answer; from released values and public facts only."""
+    """The notes on this answer; from released values and public facts only."""
     notes = impossible_notes(planned)
     thresholds = sorted({table.threshold for table in released.tables if table.threshold is not None})
     notes += [f"{why}: groups are discovered" for why in dict.fromkeys(str(part.too_many) for part in planned.parts if part.too_many)]
@@ -41,14 +41,14 @@ def notes_of(planned: PlannedStatement, released: Released, assembled: Assembled
 
 
 def declared_notes(planned: PlannedStatement, post: PostProcess) -> list[str]:
-    """That groups are declared ones, rows or no rows, where something is computed over them."""
+    """The note that groups are declared ones, with or without rows, if something is computed over them."""
     if not post.aggregates or not any(part.number is None and part.groups and part.query.keys for part in planned.parts):
         return []
     return ["declared groups count here whether they have rows or not: HAVING COUNT(*) > 0 leaves out empty ones, which is measured"]
 
 
 def impossible_notes(planned: PlannedStatement) -> list[str]:
-    """That conditions cannot be met, where they cannot."""
+    """The note on conditions that cannot be met."""
     if not any(part.impossible for part in planned.parts):
         return []
     known = "counts are exactly 0, sums are NULL" if planned.facts.typed_numbers else "counts and sums are exactly 0"

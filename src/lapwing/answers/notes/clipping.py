@@ -1,4 +1,4 @@
-"""What an answer says about its bounds: how much they cut off where that was measured, what is predicted where it was not."""
+"""The notes on bounds: the clipping bias where it was measured, a prediction where it was not."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from lapwing.contribution.bounding import BoundingKind
 from lapwing.contribution.clipping_bound import CapChoice, lost_beside
 from lapwing.contribution.histograms import ClippingBound
 from lapwing.kernel.release import NoisyTable, Released
-from lapwing.planning.measures import Counted
+from lapwing.planning.measures import CountMeasure
 from lapwing.planning.planned import Part, PlannedStatement
 from lapwing.planning.ratio_estimator import would_help
 
 SMALLEST_SHARE = 0.001
-"""Shares below this are said to be less than it."""
+"""Shares below this are reported as "less than"."""
 
 
 def loss_notes(planned: PlannedStatement, released: Released, *, unit: str) -> tuple[str, ...]:
@@ -30,9 +30,9 @@ def loss_notes(planned: PlannedStatement, released: Released, *, unit: str) -> t
 
 def _of_part(part: Part, planned: PlannedStatement, released: Released, unit: str) -> str:
     if part.cuts:
-        # Averages have caps of their own, far lower: what those cut off, a sum and a count lose alike.
+        # Averages have their own, far lower caps, which clip sum and count alike.
         totals = {name: cut for name, cut in part.cuts.items() if name not in part.together} or dict(part.cuts)
-        # Groups that are scaled are missing what their total is: that of their own low cap is put back by the model.
+        # Scaled groups lack only what their total lacks: the model restores the loss from their own low cap.
         totals |= {name: scaling.cut for name, scaling in part.scaled.items()}
         cutting = [
             _beside_the_value(cut, released.tables[part.number or 0], name)
@@ -61,7 +61,7 @@ def _of_part(part: Part, planned: PlannedStatement, released: Released, unit: st
 
 
 def _beside_the_value(cut: ClippingBound, table: NoisyTable, name: str) -> CapChoice:
-    """What was predicted, as shares of the one value that was released where there is one: it says how much there is."""
+    """The predictions, as shares of the released value if there is just one, which gives the size."""
     choice = cut.choice
     if cut.cells > 1 or cut.signed or len(table.groups) != 1:
         return choice
@@ -72,12 +72,12 @@ def _beside_the_value(cut: ClippingBound, table: NoisyTable, name: str) -> CapCh
 
 
 def sample_text(one_in: int, unit: str) -> str:
-    """That something is known from a sample of units; empty where it is known from all of them."""
+    """The remark that a figure comes from a sample of units; empty if it comes from all of them."""
     return "" if one_in == 1 else f", by a sample of one {unit} in {one_in}"
 
 
 def _of_scaling(part: Part, unit: str) -> str:
-    """Of groups that are scaled by a model, or would be clearly closer if they were."""
+    """The notes on groups that are scaled by a model, or would be clearly closer if they were."""
     if part.scaled:
         lost = max(part.cuts[name].choice.lost for name in part.scaled)
         return (
@@ -108,8 +108,8 @@ def is_cutting(part: Part, planned: PlannedStatement) -> bool:
 
 
 def _counts_values(part: Part) -> bool:
-    """Whether nothing but distinct values is counted: rows that are not looked at are then no loss by themselves."""
-    return all(isinstance(recipe, Counted) and recipe.most is not None for recipe in part.recipes)
+    """Whether only distinct values are counted: rows that are not read are then not a loss by themselves."""
+    return all(isinstance(recipe, CountMeasure) and recipe.most is not None for recipe in part.recipes)
 
 
 def _share(share: float) -> str:

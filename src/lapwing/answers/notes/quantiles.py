@@ -1,4 +1,4 @@
-"""What an answer says about quantiles beside their values: which rank stands for an extreme, and how far off in ranks an answer may be.
+"""The notes on quantiles: the rank that represents an extreme, and the rank error of an answer.
 
 No interval of values is given. The rank error is a public fact, but which values lie that many ranks away is not, and was not bought.
 """
@@ -20,7 +20,7 @@ from lapwing.statements import Statement
 def quantile_errors(
     statement: Statement, number: int, part: Part, query: CertifiedQuery, *, confidence: Fraction
 ) -> Iterator[tuple[str, str, int]]:
-    """For every quantile of a private query: its own text, as what it is answered, and its error in ranks."""
+    """For every quantile of a private query: its own text, the answered target, and its error in ranks."""
     sets = {item.quantiles.name: item.mechanism for item in query.quantiles}
     errors = {name: rank_errors(tree, confidence=confidence, rows_max=query.shape.rows_max) for name, tree in sets.items()}
     spans = dict(statement.spans)
@@ -32,7 +32,7 @@ def quantile_errors(
 
 
 def answered_as(target: Target) -> str:
-    """The target in words."""
+    """The target as text."""
     match target:
         case AtShare(share):
             return f"the {float(100 * share):g} % quantile"

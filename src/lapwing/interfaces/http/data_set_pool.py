@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lapwing.curator.catalogue_name import catalogue_name
-from lapwing.curator.cost_estimate import CostEstimate, Hold, told_before_charges, told_of_charges
+from lapwing.curator.cost_estimate import CostEstimate, Hold, on_charge, on_reservation
 from lapwing.curator.curator import Curator
 from lapwing.data_set import DataSet
 from lapwing.data_set import open as open_data_set
@@ -140,8 +140,8 @@ class ServedDataSet:
         try:
             with (
                 open_data_set(self.catalogue, home=self.home) as opened,
-                told_before_charges(announced),
-                told_of_charges(notes.charges.append),
+                on_charge(announced),
+                on_reservation(notes.charges.append),
             ):
                 yield opened
         finally:
@@ -175,8 +175,8 @@ class ServedDataSet:
     def _inside_the_pool(self, work: Callable[[DataSet], Result], notes: CallNotes) -> Result:
         with (
             self.opened() as data_set,
-            told_before_charges(lambda public: self._announced(public, notes)),
-            told_of_charges(notes.charges.append),
+            on_charge(lambda public: self._announced(public, notes)),
+            on_reservation(notes.charges.append),
         ):
             return work(data_set)
 

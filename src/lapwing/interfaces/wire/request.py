@@ -13,7 +13,7 @@ from functools import partial
 
 from lapwing.answers.answer import Answer
 from lapwing.asking.result_columns import ResultColumns, asked_columns
-from lapwing.curator.cost_estimate import also_told_before_charges
+from lapwing.curator.cost_estimate import also_on_charge
 from lapwing.data_set import DataSet
 from lapwing.errors import CallRefused, LapwingError, Refused
 from lapwing.interfaces.http.access import AppState, too_many
@@ -123,7 +123,7 @@ class Asking:
 
         def kept(opened: DataSet) -> Answer:
             try:
-                with also_told_before_charges(question.before_charge):
+                with also_on_charge(question.before_charge):
                     answer = work(opened)
             except BaseException as error:
                 question.finished.set_exception(error)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from lapwing.answers.answer import Answer
-from lapwing.curator.cost_estimate import CostEstimate, Hold, also_told_before_charges
+from lapwing.curator.cost_estimate import CostEstimate, Hold, also_on_charge
 from lapwing.data_set import DataSet
 from lapwing.errors import BudgetRefused
 from lapwing.interfaces.http.call_notes import CallNotes
@@ -71,7 +71,7 @@ class SessionSpending:
                 return _at_once
 
             try:
-                with also_told_before_charges(take):
+                with also_on_charge(take):
                     return work(data_set)
             finally:
                 for share, charges_before in taken:

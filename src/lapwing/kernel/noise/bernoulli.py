@@ -16,7 +16,7 @@ def coin(chance: Fraction) -> bool:
 
 
 def heads(coins: int, halvings: int) -> int:
-    """How many of ``coins`` coins, each with chance ``2 ** -halvings``, fall true: those that pass are tossed again, ``halvings`` times."""
+    """How many of ``coins`` coins, each with chance ``2 ** -halvings``, are true: true ones are tossed again, ``halvings`` times."""
     for _ in range(halvings):
         if not coins:
             break
@@ -25,7 +25,7 @@ def heads(coins: int, halvings: int) -> int:
 
 
 def coin_exp(x: Fraction) -> bool:
-    """True with chance ``exp(-x)``, for ``x >= 0``. Ends after a few steps whatever x is: each whole 1 in it is a coin of its own."""
+    """True with chance ``exp(-x)``, for ``x >= 0``. Takes a few steps for any x: each whole 1 in it is a separate coin."""
     while x > 1:
         if not _coin_exp_to_one(Fraction(1)):
             return False

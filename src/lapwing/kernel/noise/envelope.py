@@ -39,7 +39,7 @@ SEARCHED = -1
 """In the guide: these leading bits do not decide the cell."""
 
 OFFSET_BITS = 16
-"""Leading bits of the place in a cell that the quick bounds look at."""
+"""Leading bits of the offset in a cell that the quick bounds use."""
 
 _FIXED_BITS = 128
 _ONE = 1 << _FIXED_BITS
@@ -70,7 +70,7 @@ class Envelope:
     mass: Fraction
     weights: Integers
     ends: Integers
-    """Sums of the weights up to and with each cell, the one beyond included: the cell of a random number is how many ends it reaches."""
+    """Cumulative weights of the cells, the one beyond included: the cell of a random number is the count of sums that it reaches."""
     guide: Integers
     kept_lower: Integers
     """At most ``2 ** WORD_BITS`` times the chance of keeping the first integer of a cell; 0 for what lies beyond, and for nothing."""
@@ -83,7 +83,7 @@ class Envelope:
 
     @property
     def offset_shift(self) -> int:
-        """How many low bits of the place in a cell the quick bounds do not look at."""
+        """How many low bits of the offset in a cell the quick bounds ignore."""
         return max(0, self.width_bits - OFFSET_BITS)
 
     def growth(self, cell: Integers, offset: Integers) -> Integers:
@@ -154,7 +154,7 @@ def _growth_step(law: Law, width_bits: int) -> Fraction:
 
 
 def _curve(law: Law, width_bits: int) -> tuple[list[int], list[int]]:
-    """Bounds of ``exp(-E)`` at the starts of the cells, over ``2 ** _FIXED_BITS``, up to the first that hardly matters.
+    """Bounds of ``exp(-E)`` at the starts of the cells, over ``2 ** _FIXED_BITS``, up to the first negligible one.
 
     Both exponents grow from start to start by steps that themselves grow evenly, so each height is the one before times a ratio, and each
     ratio the one before times a constant.

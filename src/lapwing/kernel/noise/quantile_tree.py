@@ -1,6 +1,6 @@
-"""Drawing quantiles: an exact draw from the exponential mechanism over millions of candidates, without looking at each of them.
+"""Drawing quantiles: an exact draw from the exponential mechanism over millions of candidates, without visiting each of them.
 
-What is bad about a candidate falls along the line to the best one and rises after it. So the candidates with badness in a band are two
+The badness of a candidate falls along the line to the best one and rises after it. So the candidates with badness in a band are two
 runs, found by bisection. A run is proposed with chance proportional to its size halved per band, a candidate in it uniformly, and it is
 taken with exactly the chance that makes the law right. All in integers and fractions.
 
@@ -131,10 +131,10 @@ def draw_nearest(candidates: Candidates, level: Fraction, scale: Fraction) -> in
 
 
 def draw_flipped(candidates: Candidates, level: Fraction, scale: Fraction) -> int:
-    """The number of a candidate, by permute-and-flip: of those whose coin of chance ``exp(-(badness - best) / scale)`` falls true, any one.
+    """The number of a candidate, by permute-and-flip: any one of those whose coin of chance ``exp(-(badness - best) / scale)`` is true.
 
-    A candidate in band j can only be among them if a coin of chance ``2 ** -j`` falls true. How many do is drawn first, which ones when
-    they are looked at.
+    A candidate in band j can only be among them if a coin of chance ``2 ** -j`` falls true. The number of these is drawn first, their
+    identity when they are visited.
     """
     best = _least_badness(candidates, level)
     runs = _runs(candidates, level, best, scale)
@@ -172,7 +172,7 @@ def _runs(candidates: Candidates, level: Fraction, best: Fraction, scale: Fracti
     size = candidates.size
     left, right = candidates.under(level - best), size - candidates.over(level + best)
     runs = [_Run(left, right, 0)]
-    bands = size.bit_length() + 2  # what lies beyond weighs less than the best candidate, so it is hardly ever proposed
+    bands = size.bit_length() + 2  # candidates beyond weigh less than the best one together, so they are hardly ever proposed
     for band in range(bands):
         reached = best + (band + 1) * scale if band + 1 < bands else None
         next_left = 0 if reached is None else candidates.under(level - reached)

@@ -1,4 +1,4 @@
-"""The samplers of OpenDP, for owners who choose them, and as what our own are compared with. Imported when first used."""
+"""The samplers of OpenDP, for owners who choose them, and as the reference for our own. Imported when first used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lapwing.kernel.numbers import float_at_least, sqrt_upper
 
 
 def opendp_noise_added(law: Law, values: Sequence[int]) -> list[int]:
-    """The values, each with a draw of the law added; what does not fit 64 bits is cut off there, which is post-processing."""
+    """The values, each with a draw of the law added; results are saturated to 64 bits, which is post-processing."""
     noisy: list[int] = _measurement(law)(list(values))
     return noisy
 
@@ -39,13 +39,13 @@ def opendp_loss(law: Law, account: Account, *, l1: int, l2_squared: int) -> Frac
 
 
 def require_opendp() -> None:
-    """Stop (code ``sampler-missing``) where OpenDP is asked for and not installed."""
+    """Stop (code ``sampler-missing``) if OpenDP is requested and not installed."""
     if importlib.util.find_spec("opendp") is None:
         raise LapwingError("sampler-missing", "the sampler needs a library that is not installed", hint="pip install 'lapwing[opendp]'")
 
 
 def opendp_library() -> Any:
-    """OpenDP, ready for use."""
+    """The OpenDP module, imported and configured."""
     require_opendp()
     import opendp.prelude as dp
 

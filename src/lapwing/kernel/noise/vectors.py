@@ -1,6 +1,6 @@
 """Vectors of discrete Laplace and discrete Gaussian noise: exactly the law, in integers throughout, millions of draws a second.
 
-A proposal is a cell of the envelope, a place in the cell and a sign; it is kept with the chance that the law needs, and minus nothing is
+A proposal is a cell of the envelope, a place in the cell and a sign; it is kept with the chance that the law needs, and minus zero is
 never kept. Whether it is kept is a comparison of a uniform number V with a real number. 32 bits of V and integer bounds decide nearly all
 of them, many at once; the rest get more bits of V and more digits of the real number until they are decided. No float takes part.
 
@@ -42,7 +42,7 @@ def draw_noise(law: Law, number: int) -> npt.NDArray[Any]:
 
 
 def _batch(shape: Envelope, proposals: int) -> npt.NDArray[Any]:
-    """The draws that are kept of this many proposals, in their order."""
+    """The accepted draws among this many proposals, in order."""
     words = np.frombuffer(entropy.random_bytes(8 * proposals), dtype="<u8")
     cell = shape.cell_of((words & np.uint64(WORDS - 1)).view(np.int64))
     v = (words >> np.uint64(WORD_BITS)).view(np.int64)
@@ -79,7 +79,7 @@ def _quick(shape: Envelope, cell: Integers, rest: Integers, v: Integers) -> tupl
     """Which proposals are surely kept, and which are surely not, whatever bits of V follow.
 
     With x the growth of the exponent in the cell, below 1, ``1 - x + x^2 / 3 <= exp(-x) <= 1 - x + x^2 / 2``. All is counted in
-    ``2 ** -WORD_BITS``. The first bound is looked at without its square for all proposals, and with it for the few left then.
+    ``2 ** -WORD_BITS``. The first bound is tried without its square on all proposals, and with it on the few left.
     """
     offset = rest >> shape.offset_shift
     x_upper = _grown(shape, cell, offset + 1 if shape.offset_shift else offset, shape.slope_upper)

@@ -18,9 +18,9 @@ from typing import Any
 from lapwing.errors import LedgerError
 from lapwing.ledger.postgres.anchors import AnchorPoint
 from lapwing.ledger.postgres.batch import REQUESTS_MAX
+from lapwing.ledger.postgres.batcher import Batcher
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
-from lapwing.ledger.postgres.together import Together
 
 BYTES_MAX = 2**22
 """Of answers that go together: larger ones go alone, so that nobody waits long for another's answer, nor is there a second copy of many."""
@@ -79,7 +79,7 @@ class CrossDataSetBatch:
     def __init__(self, statement: str, dsn: str, retry_seconds: float) -> None:
         self._statement = statement
         self._connection = Connection(dsn, schema_version=SCHEMA_VERSION, retry_seconds=retry_seconds)
-        self._parts: Together[LedgerPart, PartOutcome | None] = Together(
+        self._parts: Batcher[LedgerPart, PartOutcome | None] = Batcher(
             self._send, count_max=REQUESTS_MAX, weight=lambda part: part.weight, weight_max=BYTES_MAX
         )
 

@@ -14,8 +14,8 @@ from lapwing.kernel.permit import Permit
 from lapwing.ledger import limits
 from lapwing.ledger.postgres import across, rows
 from lapwing.ledger.postgres.batch import REQUESTS_MAX, Batch, Result, commit_columns
+from lapwing.ledger.postgres.batcher import Batcher
 from lapwing.ledger.postgres.ledger import PostgresLedger
-from lapwing.ledger.postgres.together import Together
 from lapwing.ledger.protocol import Request, StoredAnswer
 
 Answer = tuple[Permit, bytes]
@@ -27,8 +27,8 @@ class SharedPostgresLedger(PostgresLedger):
     __slots__ = ("_answers", "_reservations", "_used_by")
 
     def _start(self, *, override_reason: str | None) -> None:
-        self._reservations: Together[Request, Permit | StoredAnswer] = Together(self._reserve_all, count_max=REQUESTS_MAX)
-        self._answers: Together[Answer, None] = Together(
+        self._reservations: Batcher[Request, Permit | StoredAnswer] = Batcher(self._reserve_all, count_max=REQUESTS_MAX)
+        self._answers: Batcher[Answer, None] = Batcher(
             self._commit_all, count_max=REQUESTS_MAX, weight=lambda answer: len(answer[1]), weight_max=across.BYTES_MAX
         )
         super()._start(override_reason=override_reason)

@@ -1,1 +1,1 @@
-"""Which groups a statement can have at all, from declarations, public tables and its own conditions."""
+"""The possible groups of a statement, from declarations, public tables and its own conditions."""

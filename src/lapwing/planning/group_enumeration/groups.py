@@ -1,7 +1,7 @@
-"""All groups that a statement can have, in a fixed order, from public facts alone: values of its keys that meet its conditions.
+"""All possible groups of a statement, in a fixed order, from public facts alone: values of its keys that meet its conditions.
 
-Keys and conditions that share columns are evaluated together, on every combination of the values of those columns; what shares none is
-combined freely. A condition on too many values is left out, so that there may be more groups than can occur, never fewer.
+Keys and conditions that share columns are evaluated together, on every combination of the values of those columns; the others are
+combined freely. A condition on too many values is ignored, so there may be more groups than can occur, never fewer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Combinations:
-    """Every combination of rows of the blocks that meets the conditions, and what the keys are in it."""
+    """Every combination of rows of the blocks that meets the conditions, and the keys in it."""
 
     blocks: tuple[Block, ...]
     domains: Mapping[str, Domain]
@@ -67,17 +67,17 @@ class PossibleGroups:
 
     groups: tuple[Group, ...] | None
     causes: frozenset[str] = frozenset()
-    """Why some of them may be impossible all the same; empty where every one can occur."""
+    """The reason why some of them may be impossible; empty if all can occur."""
     too_many: TooManyGroups | None = None
-    """Where there are none because they are too many: why."""
+    """The exceeded limit, if there are no groups because they are too many."""
 
 
 def no_public_rows(_: str) -> None:
-    """Where the rows of public tables are not at hand, all that is known of them is their columns' domains."""
+    """If the rows of public tables are not available, only their columns' domains are known."""
 
 
 class GroupFinder:
-    """Finds the groups of relations of one version; what was found is kept, since a statement is planned several times."""
+    """Finds the groups of relations of one version; results are cached, since a statement is planned several times."""
 
     def __init__(self, evaluate: Evaluate, public: PublicRows = no_public_rows) -> None:
         self._evaluate, self._public = evaluate, public
@@ -86,7 +86,7 @@ class GroupFinder:
     def find(
         self, source: Relation, keys: tuple[tuple[str, Expression], ...], facts: Facts, *, cells_max: int, values_max: int = LISTED_MAX
     ) -> PossibleGroups:
-        """Every group there can be. Without keys: the one empty group, or none where no row can meet the conditions."""
+        """Every possible group. Without keys: the one empty group, or none where no row can meet the conditions."""
         asked = (source, keys, _Limits(cells_max, values_max))
         if asked not in self._found:
             self._found[asked] = _possible(source, keys, facts, asked[2], self._evaluate, self._public)
@@ -101,7 +101,7 @@ class _Limits:
     values: int
 
     def of_cells(self, count: int | None, *, is_list: bool = False) -> PossibleGroups:
-        """No groups, because all together are too many."""
+        """No groups, because their total is too large."""
         return PossibleGroups(None, too_many=TooManyGroups("", count, self.cells, "known_cells_max", is_list))
 
     def of_values(self, name: str, key: Domain, count: int | None) -> PossibleGroups:
@@ -160,7 +160,7 @@ class _Cluster:
 
 
 class _Enumeration:
-    """The values of keys over one way in which rows come about."""
+    """The values of keys over one origin of rows."""
 
     def __init__(self, rows: PossibleRows, keys: tuple[tuple[str, Expression], ...], evaluate: Evaluate, limits: _Limits) -> None:
         self._names, self._keys = tuple(name for name, _ in keys), tuple(key for _, key in keys)
@@ -185,7 +185,7 @@ class _Enumeration:
                 self._blocks.append(Block((name,), (listing,)))
 
     def _is_plain(self, condition: Expression) -> bool:
-        """Whether it can be evaluated: identifiers are compared in the engine's own way."""
+        """Whether it can be evaluated: the engine compares identifiers in its own way."""
         if any(isinstance(self._domains[name], KeyDomain) for name in columns_of(condition)):
             self._causes.add("a condition on an identifier")
             return False
@@ -204,7 +204,7 @@ class _Enumeration:
         return listings
 
     def _uses(self, name: str) -> list[TimestampUse]:
-        """How keys use a column of timestamps, and conditions that can be kept; a raw key cannot be listed at all."""
+        """How keys use a column of timestamps, and the conditions that can be kept; a raw key cannot be listed."""
         found: list[TimestampUse] = []
         for key in self._keys:
             if name in columns_of(key):
@@ -249,7 +249,7 @@ class _Enumeration:
                 too_many.append(found)
             else:
                 lists.append((cluster.keys, found))
-        if too_many:  # a list that was declared comes first: it decides what becomes of the statement
+        if too_many:  # a declared list comes first: it decides the outcome of the statement
             return next((each for each in too_many if each.too_many is not None and each.too_many.is_list), too_many[0])
         many = math.prod(len(found) for _, found in lists)
         if many > self._limits.cells:
@@ -277,7 +277,7 @@ class _Enumeration:
         clusters.append(new)
 
     def _add_conditions(self, clusters: list[_Cluster]) -> None:
-        """Each condition with what it shares columns with, the ones over fewest values first."""
+        """Each condition with the keys and conditions that share its columns, those over fewest values first."""
         listed = [(blocks, condition) for condition in self._conditions if (blocks := self._blocks_of(condition)) is not None]
         if len(listed) < len(self._conditions):
             self._causes.add("a condition on values that cannot be listed")
@@ -289,7 +289,7 @@ class _Enumeration:
                 self._merged(clusters, _Cluster(set(blocks), [], [condition]))
 
     def _of_cluster(self, cluster: _Cluster) -> list[Group] | PossibleGroups:
-        """The groups of a cluster, or that they are too many."""
+        """The groups of a cluster, or the limit that they exceed."""
         keys = tuple(self._keys[number] for number in cluster.keys)
         if len(keys) == 1 and not cluster.conditions and (plain := self._plain_values(cluster.keys[0])) is not None:
             return self._few(cluster.keys[0], plain, counted=True) if isinstance(plain, list) else plain
@@ -317,7 +317,7 @@ class _Enumeration:
         return limits.of_values(self._names[number], domain, many)
 
     def _plain_values(self, number: int) -> list[Group] | PossibleGroups | None:
-        """The values of a key that are known without evaluating anything, or that they are too many."""
+        """The values of a key that are known without evaluating anything, or the limit that they exceed."""
         key = self._keys[number]
         if isinstance(key, Literal):
             return [(key.value,)]

@@ -1,4 +1,4 @@
-"""Values that can be listed: those of a domain, and moments that stand for all others that a statement cannot tell apart."""
+"""Values that can be listed: those of a domain, and representative moments for all moments that a statement cannot distinguish."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDom
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, Value
 
 LISTED_MAX = 100_000
-"""Most values one key may have to be listed, NULL aside, where no setting says otherwise."""
+"""Most values one key may have to be listed, NULL aside, by default."""
 ENUMERATED_MAX = 1_000_000
-"""Most combinations of column values that conditions and keys are evaluated on."""
+"""Most combinations of column values on which conditions and keys are evaluated."""
 MOMENTS_MAX = 200_000
-"""Most moments that stand for a column of timestamps."""
+"""Most representative moments of a column of timestamps."""
 
 _SECOND = 1_000_000
 _MINUTE = 60 * _SECOND
@@ -56,7 +56,7 @@ def listed(domain: Domain, values_max: int = LISTED_MAX) -> tuple[Value, ...] | 
 
 
 def size_of(domain: Domain) -> int | None:
-    """How many values a domain has, NULL aside, by what is declared; None where they are not told apart by a declaration."""
+    """How many values a domain has, NULL aside, by declaration; None if the declaration does not distinguish them."""
     match domain:
         case BooleanDomain():
             return 2
@@ -70,16 +70,16 @@ def size_of(domain: Domain) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class TooManyGroups:
-    """Why groups are not listed although they could be: more than a limit allows."""
+    """The reason why listable groups are not listed: there are more than a limit allows."""
 
     what: str
-    """The key; empty where it is all of them together."""
+    """The key; empty if it is all keys together."""
     count: int | None
-    """How many there are, NULL aside; None where it is only known that they are more."""
+    """How many there are, NULL aside; None if only a lower bound is known."""
     limit: int
     setting: str
     is_list: bool
-    """Whether they are a list that was declared: such groups are never discovered in its place."""
+    """Whether they are a declared list: such groups are never discovered instead."""
 
     def __str__(self) -> str:
         many = f"more than {self.limit:,}" if self.count is None else f"{self.count:,}"
@@ -99,7 +99,7 @@ class ListedValues:
 
 
 def enumerated(domain: Domain, uses: Iterable[TimestampUse]) -> ListedValues | None:
-    """Values of a column that, put into every expression that uses it, give all that any value gives; None where they are too many."""
+    """Values of a column that give every expression all of its possible results; None if they are too many."""
     match domain:
         case BooleanDomain(nullable):
             return ListedValues((False, True), nullable)
@@ -118,7 +118,8 @@ def enumerated(domain: Domain, uses: Iterable[TimestampUse]) -> ListedValues | N
 
 @dataclass(frozen=True, slots=True)
 class TimestampUse:
-    """How an expression uses a column of timestamps: it stays the same for ``step`` microseconds, but for changes at ``constants``."""
+    """How an expression uses a column of timestamps: its value is constant for ``step`` microseconds, except for changes at
+    ``constants``."""
 
     step: int | None
     """None: no part of a day is used, only comparisons with the constants."""
@@ -126,7 +127,7 @@ class TimestampUse:
 
 
 def uses_of(expression: Expression, name: str, carried: TimestampUse | None = None) -> TimestampUse | None:
-    """How an expression uses a column of timestamps; None where it does in another way. ``carried``: how its own value is used."""
+    """How an expression uses a column of timestamps; None for any other use. ``carried``: how its own value is used."""
     match expression:
         case Literal():
             return TimestampUse(None)
@@ -139,7 +140,7 @@ def uses_of(expression: Expression, name: str, carried: TimestampUse | None = No
         case Call(Function.FLOOR, (Call(Function.DIVIDE, (Call(Function.DIVIDE, (moment, Literal(1_000_000))), Literal(seconds))),)) if (
             (step := _whole_microseconds(seconds)) and isinstance(moment, Call) and moment.function is Function.MICROSECONDS
         ):
-            return uses_of(moment.arguments[0], name, TimestampUse(step))  # periods of seconds since 1970, as tools cut time into them
+            return uses_of(moment.arguments[0], name, TimestampUse(step))  # periods of seconds since 1970, as tools bucket time
         case Call(Function.COALESCE, arguments):
             return _together(uses_of(argument, name, carried) for argument in arguments)
         case Call(function, (value, *others)) if function in _COMPARISONS and all(isinstance(other, Literal) for other in others):
@@ -154,7 +155,7 @@ def uses_of(expression: Expression, name: str, carried: TimestampUse | None = No
 
 
 def _whole_microseconds(seconds: Value) -> int | None:
-    """The length of a period in microseconds; None where it is not a whole number of them."""
+    """The length of a period in microseconds; None if it is not a whole number."""
     if not isinstance(seconds, int | Fraction) or seconds <= 0:
         return None
     length = Fraction(seconds) * _SECOND
@@ -192,5 +193,5 @@ def _moments(lo: int, hi: int, uses: Sequence[TimestampUse]) -> tuple[int, ...] 
 
 
 def grid_value(value: int, domain: Domain) -> Value:
-    """The value that a listed integer stands for."""
+    """The value that a listed integer represents."""
     return Fraction(value, domain.steps) if isinstance(domain, RealDomain) and domain.steps is not None else value

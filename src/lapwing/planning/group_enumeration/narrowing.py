@@ -25,7 +25,7 @@ _MIRRORED = {**MIRRORED, Function.EQUAL: Function.EQUAL, Function.NOT_EQUAL: Fun
 
 
 def narrowed(conditions: Iterable[Expression], domains: Mapping[str, Domain]) -> tuple[dict[str, Domain], tuple[Expression, ...]]:
-    """The domains of values that can meet every condition on them alone, and the conditions that say more than that."""
+    """The domains of values that meet every condition on a single column, and the conditions that remain."""
     narrow, left = dict(domains), []
     for condition in conditions:
         compared = _compared(condition)
@@ -59,12 +59,12 @@ def _compared(condition: Expression) -> tuple[str, Function, tuple[Value, ...]] 
 
 
 def _exact(value: Value, kind: Kind) -> bool:
-    """Whether a constant is what the engine compares with: a real constant is rounded to a double."""
+    """Whether the engine compares with exactly this constant: a real constant is rounded to a double."""
     return kind is not Kind.REAL or Fraction(float(Fraction(value or 0))) == value
 
 
 def _narrow(domain: Domain, function: Function, values: tuple[Value, ...]) -> tuple[Domain, bool]:
-    """The values that pass, or more; and whether they are exactly those."""
+    """A superset of the values that pass, and whether it is exact."""
     if function is Function.NOT:
         return replace(domain, nullable=False), True
     match domain:
@@ -106,7 +106,7 @@ def _narrow_whole(
 
 
 def _ends(function: Function, numbers: Sequence[Fraction]) -> tuple[Fraction | None, Fraction | None]:
-    """The ends of what passes, themselves included."""
+    """The ends of the interval that passes, included."""
     match function:
         case Function.LESS | Function.LESS_EQUAL:
             return None, numbers[0]

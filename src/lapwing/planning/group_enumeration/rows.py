@@ -1,8 +1,8 @@
-"""The values that rows of a relation can have: variables for columns of tables, each by itself, and conditions on them all.
+"""The possible values of a relation's rows: independent variables for columns of tables, and conditions on all of them.
 
-A relation is read down to its tables. What a row of it holds is then a function of columns of protected tables, which can have any value
+A relation is read down to its tables. The values of its rows are then functions of columns of protected tables, which can have any value
 of their domain, and of rows of public tables, which are known. Every value that rows can have is among those that meet the conditions;
-``causes`` says why there may be more.
+``causes`` gives the reasons why there may be more.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ PublicRows: TypeAlias = Callable[[str], Mapping[str, Sequence[Value]] | None]
 """The frozen rows of a public table, by column; None where there are too many."""
 
 ALTERNATIVES_MAX = 32
-"""Most combinations of branches of unions that are looked at one by one."""
+"""Most combinations of branches of unions that are examined one by one."""
 KEYS_NAMED_MAX = 1_000
-"""Most keys of a public table that are written out, to know where a LEFT JOIN finds nothing."""
+"""Most keys of a public table that are listed to find where a LEFT JOIN has no match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,13 @@ class TableRows:
 
 @dataclass(frozen=True, slots=True)
 class PossibleRows:
-    """One way in which rows of a relation come about."""
+    """One origin of the rows of a relation."""
 
     columns: Mapping[str, Expression]
-    """What each column of the relation is, over the variables."""
+    """Each column of the relation as an expression over the variables."""
     variables: Mapping[str, Domain] = field(default_factory=dict)
     listed: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
-    """Variables whose values are known one by one."""
+    """Variables with listed values."""
     tables: tuple[TableRows, ...] = ()
     conditions: tuple[Expression, ...] = ()
     causes: frozenset[str] = frozenset()
@@ -81,7 +81,7 @@ ValuesOf: TypeAlias = Callable[[PossibleRows, Expression], tuple[Value, ...] | N
 
 @dataclass(frozen=True, slots=True)
 class RelationReader:
-    """Reads relations; every variable gets a name of its own."""
+    """Reads relations and gives every variable a unique name."""
 
     facts: Facts
     public: PublicRows
@@ -89,7 +89,7 @@ class RelationReader:
     _numbers: count[int] = field(default_factory=count)
 
     def read(self, relation: Relation) -> tuple[PossibleRows, ...]:
-        """All ways in which rows of the relation come about; where they are too many, one that knows the columns' domains only."""
+        """All origins of the relation's rows; if they are too many, a single one with the columns' domains only."""
         alternatives = self._read(relation)
         return alternatives if len(alternatives) <= ALTERNATIVES_MAX else (self._unrelated(relation, "unions of many branches"),)
 
@@ -133,7 +133,7 @@ class RelationReader:
                 made = self._per_unit(relation, read)
                 if not keys:
                     return (made,)
-                # A key is a value of some row of the unit; what stands beside it comes from that row and others.
+                # A key is a value of some row of the unit; the other columns come from that row and others.
                 return tuple(
                     each.beside(made, {**{name: substituted(value, each.columns) for name, value in keys}, **made.columns}, made.conditions)
                     for each in read
@@ -170,7 +170,7 @@ class RelationReader:
     def _perhaps(
         self, left: PossibleRows, right: PossibleRows, columns: tuple[tuple[str, str], ...], on: Sequence[Expression]
     ) -> tuple[PossibleRows, Expression]:
-        """The left side with the right one where there is one, and with NULL where there is none; and the variable that says which."""
+        """The left side with its match or with NULL, and the variable that distinguishes the two."""
         found, domain = self._variable(BooleanDomain(nullable=False))
         domains = {**right.variables}
         added = {
@@ -190,7 +190,7 @@ class RelationReader:
         return left.beside(right, {**left.columns, **added}, (*right.conditions, *on))
 
     def _per_unit(self, relation: PerUnit, sources: tuple[PossibleRows, ...]) -> PossibleRows:
-        """One row of a unit: what each of its aggregates can be, each by itself."""
+        """One row of a unit: the possible values of each aggregate, independently."""
         shape = shape_of(relation, self.facts)
         columns: dict[str, Expression] = {}
         variables: dict[str, Domain] = {}
@@ -207,7 +207,7 @@ class RelationReader:
                     listed[variable] = tuple(dict.fromkeys(value for each in values for value in each or ()))
         apart = bool(columns) and len(columns) + len(relation.keys) > 1
         causes = frozenset({"columns made per unit, each taken by itself"}) if apart else frozenset[str]()
-        # A value that nothing can be says that there is no such row. As a condition it says so of this row, not of one it is joined to.
+        # A column without possible values means that there is no such row. A condition states this for this row, not for one joined to it.
         never = () in listed.values()
         return PossibleRows(
             columns,
@@ -218,7 +218,7 @@ class RelationReader:
         )
 
     def _windowed(self, relation: UnitWindow) -> tuple[PossibleRows, ...]:
-        """The same rows with further columns: what each of them can be by itself, whatever row of the unit it comes from."""
+        """The same rows with further columns: the possible values of each independently, from any row of the unit."""
         sources, shape = self.read(relation.source), shape_of(relation, self.facts)
         columns: dict[str, Expression] = {}
         variables: dict[str, Domain] = {}
@@ -263,7 +263,7 @@ def _steps(domain: Domain) -> int | None:
 
 
 def _only_where_not_found(joined: PossibleRows, found: Expression, on: Expression, keys: Sequence[Value], domain: Domain) -> PossibleRows:
-    """A LEFT JOIN to a public table finds nothing only where the key is not among its keys."""
+    """A LEFT JOIN to a public table has no match only if the key is not among its keys."""
     present = [Literal(value, kind_of(domain)) for value in keys if value is not None]
     if not 0 < len(present) <= KEYS_NAMED_MAX or isinstance(domain, RealDomain | KeyDomain):
         return replace(joined, causes=joined.causes | {"a LEFT JOIN whose keys cannot be compared one by one"})
@@ -272,7 +272,7 @@ def _only_where_not_found(joined: PossibleRows, found: Expression, on: Expressio
 
 
 def _with_one_key(joined: PossibleRows, on: Expression, key: Expression) -> PossibleRows:
-    """Where a column is joined to the key of a public table as it is: the key in its place, within the column's own domain."""
+    """Replace a column that is joined directly to the key of a public table with the key, within the column's own domain."""
     if not isinstance(on, Column) or on.name in joined.listed or any(on.name in table.variables for table in joined.tables):
         return joined
     domain, names = joined.variables[on.name], {name: Column(name) for name in joined.variables}

@@ -22,7 +22,7 @@ from lapwing.answers.simulation import Floats, noise_by_place
 from lapwing.answers.suppression import MARK_CONFIDENCE, Marks
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.laws import DiscreteGaussian
-from lapwing.planning.measures import AverageMeasure, Counted, Recipe, SumMeasure
+from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure
 from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.releases.marginals.axes import Axis
 from lapwing.releases.marginals.synopsis import MeasuredMarginal, Synopsis
@@ -155,11 +155,11 @@ class ServedPart:
     def plain(self, aggregate: Noisy) -> str | None:
         """The vector behind an aggregate that is one."""
         recipe = self.recipes[aggregate.index]
-        return recipe.vector if isinstance(recipe, Counted | SumMeasure) else None
+        return recipe.vector if isinstance(recipe, CountMeasure | SumMeasure) else None
 
     def _estimates(self, recipe: Recipe) -> list[Estimate]:
         match recipe:
-            case Counted(vector):
+            case CountMeasure(vector):
                 return self._plain(vector, whole=True)
             case SumMeasure(vector, whole):
                 return self._plain(vector, whole=whole)
@@ -206,7 +206,7 @@ class ServedPart:
 
     def _marks(self, recipe: Recipe) -> Marks:
         match recipe:
-            case Counted(vector):
+            case CountMeasure(vector):
                 noise = self._noise_only(vector)
             case SumMeasure(vector):
                 noise = self._noise_only(vector) | self._noise_only(ROWS)
@@ -335,7 +335,7 @@ def _vectors(recipes: Sequence[Recipe]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for recipe in recipes:
         match recipe:
-            case Counted(vector) | SumMeasure(vector):
+            case CountMeasure(vector) | SumMeasure(vector):
                 found[vector] = None
             case AverageMeasure(total, count):
                 found |= {total: None, count: None}

@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from lapwing.kernel.ir import JoinKind
 from lapwing.sql.rows.comma_joins import JoinItem, in_order, is_comma
-from lapwing.sql.rows.decided import decided_condition, join_answer
 from lapwing.sql.rows.joins import Joins, conjuncts, join_kind
 from lapwing.sql.rows.names import PublicItem, SubqueryResult
+from lapwing.sql.rows.subquery_results import decided_condition, join_answer
 from lapwing.sql.rows.tables import Called
 from lapwing.sql.scalars.binding import Scalars
 from lapwing.sql.scalars.scope import Rows, Scope

@@ -14,11 +14,11 @@ from lapwing.kernel.domains import Kind, with_null
 from lapwing.kernel.expressions import Column, Function, Literal
 from lapwing.kernel.ir import Filter, JoinKind, Relation
 from lapwing.kernel.stability import domain_of
-from lapwing.sql.rows.decided import among, decided_condition
 from lapwing.sql.rows.joined_items import joined_items
 from lapwing.sql.rows.joins import Joins, Links, check_key, conjuncts
 from lapwing.sql.rows.names import BindCatalog, Environment, NoisyItem, PublicItem, SubqueryResult
 from lapwing.sql.rows.pairs import Pairs
+from lapwing.sql.rows.subquery_results import among, decided_condition
 from lapwing.sql.rows.tables import Called, Tables
 from lapwing.sql.scalars.binding import Scalars, column_name
 from lapwing.sql.scalars.scope import Item, PublicPending, Rows, Scope, SemiPending

@@ -15,7 +15,7 @@ from lapwing.interfaces.console.charts import ChartKind, chart_of, picture_of
 from lapwing.interfaces.console.improving import suggestions
 from lapwing.interfaces.console.notebooks import notebook
 from lapwing.interfaces.console.page_routes import pages
-from lapwing.interfaces.console.pages.asking import priced, told
+from lapwing.interfaces.console.pages.asking import priced, quote
 from lapwing.interfaces.console.questions import PageQuestion
 from lapwing.interfaces.console.visits import DataSetVisit, visiting_to
 from lapwing.interfaces.http.formats import FORMATS, JSON, PARQUET
@@ -49,7 +49,7 @@ async def answer(
         if error.code != "not-answered-before":
             raise
         return visit.page("answer_missing.html", question=question, q=q, wait=wait, next_wait=min(wait + 1, WAIT_MAX) if wait else 0)
-    known = await told(visit, question)
+    known = await quote(visit, question)
     fields = await asyncio.to_thread(found.to_dict)
     better = [] if known.price is None else await suggestions(question, fields, known.price, lambda other: priced(visit, other))
     chart = await asyncio.to_thread(chart_of, found, kind=kind, value=value if value in found.intervals else None)

@@ -32,7 +32,7 @@ _REQUEST = re.compile(r"[A-Za-z0-9]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Quote:
     """What is known of a statement before it is asked: a price, or why there is none."""
 
     question: PageQuestion
@@ -52,7 +52,7 @@ class Told:
 async def editor(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.EXPLAIN))], q: str = "") -> Response:
     """The editor, with a question where the address has one."""
     question = PageQuestion.of_token(q) if q else None
-    return await editor_page(visit, question, None if question is None else await told(visit, question))
+    return await editor_page(visit, question, None if question is None else await quote(visit, question))
 
 
 @router.post("/d/{data_set}/price")
@@ -60,8 +60,8 @@ async def price(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.EXPLAIN))
     """The price of what was typed: the part of the page below the editor for a script, the whole page without one."""
     question = PageQuestion.of_form(visit.form)
     if FRAGMENT not in visit.request.headers:
-        return await editor_page(visit, question, await told(visit, question))
-    known = await told(visit, question) if question.sql.strip() else None
+        return await editor_page(visit, question, await quote(visit, question))
+    known = await quote(visit, question) if question.sql.strip() else None
     return visit.page("price.html", told=known, may_ask=visit.identity.may(Act.ASK, visit.call.served.data_set_id))
 
 
@@ -69,7 +69,7 @@ async def price(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.EXPLAIN))
 async def ask(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.ASK))]) -> Response:
     """Pay, where the price is the one that was on the screen; then go to the answer, which has an address of its own."""
     question = PageQuestion.of_form(visit.form)
-    known = await told(visit, question)
+    known = await quote(visit, question)
     if known.price is None or visit.form.get("seen", "") != known.price.seen:
         return await editor_page(visit, question, known, status=409, unseen=known.price is not None)
     if known.price.is_large and visit.form.get("meant", "") != known.price.seen:
@@ -86,7 +86,7 @@ async def ask(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.ASK))]) -> 
 async def editor_page(
     visit: DataSetVisit,
     question: PageQuestion | None,
-    known: Told | None,
+    known: Quote | None,
     *,
     status: int = 200,
     unseen: bool = False,
@@ -111,17 +111,17 @@ async def editor_page(
     )
 
 
-async def told(visit: DataSetVisit, question: PageQuestion) -> Told:
+async def quote(visit: DataSetVisit, question: PageQuestion) -> Quote:
     """The price of a question, or why it would be refused, with other statements that would not be."""
     try:
-        return Told(question, price_view(await asking.explain(question.body(), visit.call)))
+        return Quote(question, price_view(await asking.explain(question.body(), visit.call)))
     except LapwingError as error:
         known = _refused(visit, question, error)
     found: list[Rewrite] = []
     for candidate in rewrites(question.sql, known.refusal) if known.refusal is not None else ():
         if await priced(visit, PageQuestion(candidate.sql, question.epsilon)) is not None:
             found.append(candidate)
-    return Told(question, None, known.refusal, known.excerpt, tuple(found[:REWRITES_MAX]))
+    return Quote(question, None, known.refusal, known.excerpt, tuple(found[:REWRITES_MAX]))
 
 
 async def priced(visit: DataSetVisit, question: PageQuestion) -> PriceView | None:
@@ -132,9 +132,9 @@ async def priced(visit: DataSetVisit, question: PageQuestion) -> PriceView | Non
         return None
 
 
-def _refused(visit: DataSetVisit, question: PageQuestion, error: LapwingError) -> Told:
+def _refused(visit: DataSetVisit, question: PageQuestion, error: LapwingError) -> Quote:
     seen = seen_of(visit.request, error)
-    return Told(question, None, seen, "" if seen.span is None else _excerpt(question.sql, seen.span))
+    return Quote(question, None, seen, "" if seen.span is None else _excerpt(question.sql, seen.span))
 
 
 def _excerpt(sql: str, span: Span) -> str:

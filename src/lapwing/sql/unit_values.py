@@ -29,7 +29,7 @@ from lapwing.statements import substituted
 
 
 @dataclass(frozen=True, slots=True)
-class ValuesOfUnits:
+class UnitValues:
     """Reads such subqueries."""
 
     known: BindCatalog

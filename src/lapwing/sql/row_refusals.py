@@ -14,7 +14,7 @@ from lapwing.sql.text.reader import Session
 _BUCKETS = 20
 
 
-def rows_asked(session: Session, tree: exp.Expr, facts: Facts) -> Refused:
+def row_refusal(session: Session, tree: exp.Expr, facts: Facts) -> Refused:
     """Refuse a statement that asks for rows, and say which part of it does."""
     select = tree
     while not isinstance(select, exp.Select):

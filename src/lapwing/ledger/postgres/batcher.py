@@ -39,7 +39,7 @@ class _Waiting(Generic[Item, Outcome]):
     """Opened once: when there is a result, or when it is this one's turn to send."""
 
 
-class Together(Generic[Item, Outcome]):
+class Batcher(Generic[Item, Outcome]):
     """Sends items of many threads in as few statements as there is time for.
 
     ``send`` gives one outcome for each, in their order; an error among them is that one's alone. An error that it raises is everybody's.
