@@ -2,10 +2,10 @@
 
     python -m docs.make_trusted_base
 
-The base starts at what decides and draws (``certify``, ``release``, ``CountStream``), at the catalogue, which says what is protected, at
-every engine, which holds rows, and at every ledger, which holds the account; it is all of these and all that they import. Beside it stand
-the functions of other rooms that hold exact values or secrets. A module that an import brings into the base without a reason given here is
-an error.
+The base starts at the code that decides and draws (``certify``, ``release``, ``CountStream``), at the catalogue, which says what is
+protected, at every engine, which holds rows, and at every ledger, which holds the account. It contains all of these and everything they
+import. A second table lists the functions of other packages that hold exact values or secrets. A module that an import brings into the base
+without a reason given here is an error.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ WHY = {
     "ledger/local": "no answer without a durable charge, no charge beyond the budget; in a file",
     "ledger/postgres": "the same in a PostgreSQL database: its procedures, roles and anchors",
     "receipts": "signs what was charged and answered, with the owner's private key",
-    "prices": "the epsilon that the refusal of a dear statement names",
+    "prices": "the epsilon that a refusal for cost names",
     "errors": "errors carry a code and fixed words, and no value from the data",
 }
-"""Rooms of the base, in the order of the table. The first part of a module's path that is named here longest is its room."""
+"""Packages of the base, in the order of the table. A module belongs to the longest prefix of its path that is listed here."""
 
 EXACT_VALUES = {
     "lapwing.kernel.release": {"release"},
@@ -61,11 +61,11 @@ EXACT_VALUES = {
 SECRETS = {"ranking_key"}
 """Methods that give secrets, whatever object has them."""
 ON_INVENTED_DATA = ("audit", "demo")
-"""Rooms that use it on data that they invent, so that nothing could leak."""
+"""Packages that use it on invented data, so nothing could leak."""
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Package:
     """One row of the first table."""
 
     name: str
@@ -88,27 +88,27 @@ def trusted_modules(graph: grimp.ImportGraph) -> set[str]:
     return starts.union(*(graph.find_upstream_modules(module) for module in starts))
 
 
-def rooms(graph: grimp.ImportGraph) -> tuple[Room, ...]:
-    """The base by rooms. What lies in its packages and is no module of theirs counts too: SQL, and what a database's migrations run."""
+def packages(graph: grimp.ImportGraph) -> tuple[Package, ...]:
+    """The base by package. Files that are not modules count too: SQL, and the migrations of a database."""
     files: dict[str, list[Path]] = {name: [] for name in WHY}
-    packages: dict[Path, str] = {}
+    modules_of: dict[Path, str] = {}
     for module in trusted_modules(graph):
         folder = SOURCE.joinpath(*module.split(".")[1:])
         if folder.is_dir():
-            packages[folder] = module
+            modules_of[folder] = module
         path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
-        files[room_of(module)].append(path)
+        files[package_of(module)].append(path)
     modules = {SOURCE.joinpath(*module.split(".")[1:]) for module in graph.modules}
     for path in (*SOURCE.rglob("*.sql"), *SOURCE.rglob("*.py")):
         is_module = (path.parent if path.name == "__init__.py" else path.with_suffix("")) in modules
-        package = next((packages[folder] for folder in path.parents if folder in packages), None)
+        package = next((modules_of[folder] for folder in path.parents if folder in modules_of), None)
         if package is not None and (path.suffix == ".sql" or not is_module):
-            files[room_of(package)].append(path)
-    return tuple(Room(name, tuple(sorted(_shown(path) for path in paths)), sum(map(_lines, paths))) for name, paths in files.items())
+            files[package_of(package)].append(path)
+    return tuple(Package(name, tuple(sorted(_shown(path) for path in paths)), sum(map(_lines, paths))) for name, paths in files.items())
 
 
-def room_of(module: str) -> str:
-    """The room of a trusted module; a module of a room without an explanation stops the making of the page."""
+def package_of(module: str) -> str:
+    """The package of a trusted module. A package without an explanation is an error."""
     parts = module.split(".")[1:]
     for length in range(len(parts), 0, -1):
         if (name := "/".join(parts[:length])) in WHY:
@@ -160,21 +160,22 @@ def _lines(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
-def tables(all_rooms: tuple[Room, ...], all_holders: tuple[Holder, ...]) -> str:
+def tables(all_packages: tuple[Package, ...], all_holders: tuple[Holder, ...]) -> str:
     """Both tables, with rounded figures: exact ones would be wrong every day."""
-    head = "| room of `lapwing` | files | lines, about | what it does that must be right |\n|---|---|---|---|"
-    body = [f"| `{room.name}` | {len(room.files)} | {_about(room.lines)} | {WHY[room.name]} |" for room in all_rooms]
-    total = f"| together | {sum(len(room.files) for room in all_rooms)} | {_about(sum(room.lines for room in all_rooms))} | |"
-    listed = [_listed(room) for room in all_rooms]
-    held = "| function outside these rooms that holds exact values or secrets | lines, about |\n|---|---|"
+    head = "| package of `lapwing` | files | lines, about | what it does that must be right |\n|---|---|---|---|"
+    body = [f"| `{package.name}` | {len(package.files)} | {_about(package.lines)} | {WHY[package.name]} |" for package in all_packages]
+    total_files, total_lines = sum(len(package.files) for package in all_packages), sum(package.lines for package in all_packages)
+    total = f"| together | {total_files} | {_about(total_lines)} | |"
+    listed = [_listed(package) for package in all_packages]
+    held = "| function outside these packages that holds exact values or secrets | lines, about |\n|---|---|"
     held_body = [f"| `{item.function}` in `{item.file}` | {max(5, round(item.lines / 5) * 5)} |" for item in all_holders]
     return "\n".join([head, *body, total, "", *listed, "", held, *held_body])
 
 
-def _listed(room: Room) -> str:
-    """The files of a room, as one item of a list."""
-    names = [f"`{name.removeprefix(f'{room.name}/')}`" for name in room.files]
-    return textwrap.fill(f"- `{room.name}`: {', '.join(names)}", width=140, subsequent_indent="  ", break_on_hyphens=False)
+def _listed(package: Package) -> str:
+    """The files of a package, as one item of a list."""
+    names = [f"`{name.removeprefix(f'{package.name}/')}`" for name in package.files]
+    return textwrap.fill(f"- `{package.name}`: {', '.join(names)}", width=140, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _about(lines: int) -> str:
@@ -201,7 +202,7 @@ def source_texts() -> dict[str, str]:
 def made_now() -> str:
     """The tables of the source as it is."""
     graph = grimp.build_graph("lapwing", cache_dir=None)
-    return tables(rooms(graph), holders(graph, source_texts()))
+    return tables(packages(graph), holders(graph, source_texts()))
 
 
 if __name__ == "__main__":

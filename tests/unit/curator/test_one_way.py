@@ -1,4 +1,4 @@
-"""One question followed through the house: from the face down to the curator and its parts, never up again; its text is split once."""
+"""A statement goes down through the layers, from the interface to asking and its parts, never up again; its text is tokenised once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from lapwing.data_set import DataSet
 from lapwing.demo.write import write_demo
 from lapwing.sql.text.privacy_words import Question, read_words
 
-HOUSE = Path(lapwing.__file__).parent
-ABOVE = ("server", "cli", "audit", "client")
-"""Rooms above the curator."""
+SOURCE = Path(lapwing.__file__).parent
+ABOVE = ("interfaces", "audit", "demo", "data_set.py", "owner")
+"""Packages and modules above asking."""
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 TEXTS = (
     COUNT,
@@ -41,14 +41,14 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DataSet]:
         yield data
 
 
-def rooms_entered(act: Callable[[], object]) -> list[str]:
+def files_entered(act: Callable[[], object]) -> list[str]:
     """The files of ours that are entered while something runs, in order, one entry for each stay."""
     entered: list[str] = []
 
     def note(frame: FrameType, event: str, _arg: Any) -> None:
         file = frame.f_code.co_filename
-        if event == "call" and file.startswith(f"{HOUSE}/"):
-            name = file[len(f"{HOUSE}/") :]
+        if event == "call" and file.startswith(f"{SOURCE}/"):
+            name = file[len(f"{SOURCE}/") :]
             if not entered or entered[-1] != name:
                 entered.append(name)
 
@@ -62,16 +62,16 @@ def rooms_entered(act: Callable[[], object]) -> list[str]:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_no_room_above_the_curator_is_entered_again(clinic: DataSet, text: str) -> None:
-    entered = rooms_entered(lambda: clinic.ask(text, dialect="postgres"))
-    reached = next(number for number, name in enumerate(entered) if name.startswith("curator/"))
+def test_no_package_above_asking_is_entered_again(clinic: DataSet, text: str) -> None:
+    entered = files_entered(lambda: clinic.ask(text, dialect="postgres"))
+    reached = next(number for number, name in enumerate(entered) if name.startswith(("asking/", "curator/")))
     assert entered[:reached] == ["data_set.py"]
     assert [name for name in entered[reached:] if name.partition("/")[0] in ABOVE] == []
-    assert {name.partition("/")[0] for name in entered[reached:]} >= {"answers", "kernel", "ledger", "planning", "sql"}
+    assert {name.partition("/")[0] for name in entered[reached:]} >= {"answers", "asking", "kernel", "ledger", "planning", "sql"}
 
 
 def test_a_stay_above_would_be_seen(clinic: DataSet) -> None:
-    entered = rooms_entered(lambda: (clinic.ask(COUNT), clinic.check()))
+    entered = files_entered(lambda: (clinic.ask(COUNT), clinic.check()))
     assert "data_set.py" in entered[1:]
 
 

@@ -1,9 +1,9 @@
-"""Draws the rooms of the source tree and who imports whom, from the import graph, in light and dark.
+"""Draws the packages of the source tree and their imports, from the import graph, in a light and a dark theme.
 
-python docs/images/make_house.py
+python docs/images/make_architecture.py
 
-Rooms are the packages and modules directly below ``lapwing``. A room stands above all rooms that it imports. Arrows that follow from others
-are left out (if A imports B, and B imports C, then A may import C as well), except for those that a question takes.
+A box is a package or module directly below ``lapwing``. Each box is above everything that it imports. An arrow that follows from others is
+left out (A imports B and B imports C, so A may import C), unless a statement takes it on its way to an answer.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from layered import Layout, Point, arrange  # noqa: E402  (a file beside this on
 SOURCE = HERE.parent.parent / "src" / "lapwing"
 BOX, HIGH, MARGIN, LEGEND = 164, 66, 16, 104
 THEMES = {
-    "light": {"ink": "#1f2933", "quiet": "#52606d", "line": "#9aa5b1", "paper": "#ffffff", "ask": "#1f5fa8"},
-    "dark": {"ink": "#e4e7eb", "quiet": "#b8c4d0", "line": "#7b8794", "paper": "#131416", "ask": "#8ec1ff"},
+    "light": {"ink": "#1f2933", "quiet": "#52606d", "line": "#9aa5b1", "paper": "#ffffff", "way": "#1f5fa8"},
+    "dark": {"ink": "#e4e7eb", "quiet": "#b8c4d0", "line": "#7b8794", "paper": "#131416", "way": "#8ec1ff"},
 }
 KIND_COLOURS = {
     "light": {
@@ -44,62 +44,63 @@ KIND_COLOURS = {
 """Edge and filling of a box, by its kind."""
 KINDS = {
     "trusted": "a mistake here could leak",
-    "knows": "knows all parts",
+    "knows": "connects the parts",
     "noisy": "sees noisy values and public facts only",
     "other": "a mistake here spoils an answer, not the promise",
 }
 
 
 @dataclass(frozen=True)
-class Room:
-    """What the drawing says about a room beyond its name and its size."""
+class Package:
+    """What the drawing says about a package or module beyond its name and its size."""
 
     kind: str
     purpose: str
     steps: tuple[int, ...] = ()
-    """When a question passes through; the list of steps is in docs/explanation/architecture.md."""
+    """The steps of a statement that it takes; docs/explanation/architecture.md lists them."""
 
 
-ROOMS = {
-    "cli": Room("other", "the command line", (1,)),
-    "wire": Room("other", "PostgreSQL clients", (1,)),
-    "console": Room("other", "pages for people", (1,)),
-    "server": Room("other", "asks for analysts", (1,)),
-    "client": Room("other", "Python, notebooks", (1,)),
-    "curator": Room("knows", "asks and prepares", (2,)),
-    "introspection": Room("noisy", "what there is to ask"),
-    "releases": Room("noisy", "bought once, then free"),
-    "sql": Room("other", "text to statement", (3,)),
-    "planning": Room("other", "statement to plan", (4,)),
-    "kernel": Room("trusted", "certifies and releases", (5, 8)),
-    "ledger": Room("trusted", "charges, then permits", (6, 9)),
-    "engines": Room("trusted", "prepares and runs", (7,)),
-    "answers": Room("noisy", "tables and error bars", (10,)),
-    "render": Room("trusted", "plan to engine's SQL"),
-    "catalog": Room("trusted", "owner's declarations"),
-    "statements": Room("other", "what can be asked"),
-    "mechanisms": Room("other", "textbook mechanisms"),
-    "theory": Room("other", "definitions, as code"),
-    "games": Room("other", "what lies can gain"),
-    "audit": Room("other", "looks for leaks"),
-    "demo": Room("other", "made-up people"),
-    "receipts": Room("trusted", "signed statements"),
-    "prices": Room("trusted", "what an epsilon buys"),
-    "spread": Room("other", "how far noise spreads"),
-    "errors": Room("trusted", "codes, who can act"),
+PACKAGES = {
+    "interfaces": Package("other", "Python, CLI, HTTP, ...", (1,)),
+    "data_set": Package("other", "the Python object"),
+    "owner": Package("knows", "drafts, backs up, reports"),
+    "asking": Package("knows", "request to answer", (2,)),
+    "curator": Package("knows", "opens, prepares, charges"),
+    "introspection": Package("noisy", "what there is to ask"),
+    "releases": Package("noisy", "bought once, then free"),
+    "sql": Package("other", "text to statement", (3,)),
+    "planning": Package("other", "statement to plan", (4,)),
+    "contribution": Package("other", "clipping bounds"),
+    "kernel": Package("trusted", "certifies and releases", (5, 8)),
+    "ledger": Package("trusted", "charges, then permits", (6, 9)),
+    "engines": Package("trusted", "prepares and runs", (7,)),
+    "answers": Package("noisy", "tables and error bars", (10,)),
+    "render": Package("trusted", "plan to engine's SQL"),
+    "catalog": Package("trusted", "owner's declarations"),
+    "statements": Package("other", "what can be asked"),
+    "mechanisms": Package("other", "textbook mechanisms"),
+    "theory": Package("other", "definitions, as code"),
+    "games": Package("other", "what lies can gain"),
+    "audit": Package("other", "searches for leaks"),
+    "demo": Package("other", "made-up people"),
+    "receipts": Package("trusted", "signed statements"),
+    "prices": Package("trusted", "what an epsilon buys"),
+    "spread": Package("other", "how far noise spreads"),
+    "errors": Package("trusted", "codes, who can act"),
 }
-ASKING = {
-    ("client", "curator"),
-    ("cli", "curator"),
-    *(("curator", room) for room in ("sql", "planning", "kernel", "ledger", "engines", "answers")),
+ON_THE_WAY = {
+    ("interfaces", "asking"),
+    *(("asking", package) for package in ("sql", "planning", "curator", "answers")),
+    ("planning", "kernel"),
+    *(("curator", package) for package in ("ledger", "engines", "kernel")),
 }
-"""The imports that a question takes. They are drawn even if they follow from others."""
+"""The imports that a statement takes on its way to an answer. They are drawn even if they follow from others."""
 
 Edge = tuple[str, str]
 
 
-def imports_between_rooms() -> frozenset[Edge]:
-    """Every pair of rooms of which the first imports the second."""
+def imports_between_packages() -> frozenset[Edge]:
+    """Every pair of packages of which the first imports the second."""
     graph = grimp.build_graph("lapwing", cache_dir=None)
     pairs = {
         (importer.split(".")[1], imported.split(".")[1])
@@ -110,14 +111,14 @@ def imports_between_rooms() -> frozenset[Edge]:
     return frozenset(pair for pair in pairs if pair[0] != pair[1])
 
 
-def rooms_of_the_tree() -> frozenset[str]:
+def packages_of_the_tree() -> frozenset[str]:
     """The names directly below ``lapwing``."""
     return frozenset(name.split(".")[1] for name in grimp.build_graph("lapwing", cache_dir=None).find_children("lapwing"))
 
 
-def lines_of(room: str) -> int:
-    """Lines of Python in a room, to two digits."""
-    place = SOURCE / room
+def lines_of(package: str) -> int:
+    """Lines of Python in a package, to two digits."""
+    place = SOURCE / package
     files = place.rglob("*.py") if place.is_dir() else [place.with_suffix(".py")]
     exact = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
     return round(exact, 2 - len(str(exact)))
@@ -125,18 +126,18 @@ def lines_of(room: str) -> int:
 
 def without_what_follows(edges: frozenset[Edge]) -> frozenset[Edge]:
     """The edges without those that a longer way implies."""
-    below = {room: {edge[1] for edge in edges if edge[0] == room} for room in {name for edge in edges for name in edge}}
+    below = {package: {edge[1] for edge in edges if edge[0] == package} for package in {name for edge in edges for name in edge}}
 
-    def reached(room: str) -> set[str]:
-        return below[room] | {further for lower in below[room] for further in reached(lower)}
+    def reached(package: str) -> set[str]:
+        return below[package] | {further for lower in below[package] for further in reached(lower)}
 
-    far = {room: {further for lower in below[room] for further in reached(lower)} for room in below}
+    far = {package: {further for lower in below[package] for further in reached(lower)} for package in below}
     return frozenset(edge for edge in edges if edge[1] not in far[edge[0]])
 
 
 def shown_edges(edges: frozenset[Edge]) -> frozenset[Edge]:
-    """What is drawn: the edges from which all others follow, and those that a question takes."""
-    return without_what_follows(edges) | (edges & frozenset(ASKING))
+    """What is drawn: the edges from which all others follow, and those that a statement takes."""
+    return without_what_follows(edges) | (edges & frozenset(ON_THE_WAY))
 
 
 def _curve(points: list[Point]) -> str:
@@ -154,13 +155,13 @@ def drawing(theme: str, layout: Layout, edges: frozenset[Edge], lines: dict[str,
     width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN + LEGEND
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif" role="img">',
-        "<title>The rooms of the source tree, and who imports whom</title>",
+        "<title>The packages of the source tree and their imports</title>",
         "<defs>",
         *(
             f'<marker id="{name}-{theme}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="10" markerHeight="10" '
             'markerUnits="userSpaceOnUse" orient="auto">'
             f'<path d="M0 0L10 5L0 10z" fill="{colours[name]}"/></marker>'
-            for name in ("line", "ask")
+            for name in ("line", "way")
         ),
         "</defs>",
         f'<g transform="translate({MARGIN} {MARGIN})">',
@@ -173,26 +174,26 @@ def drawing(theme: str, layout: Layout, edges: frozenset[Edge], lines: dict[str,
         )
 
     def badge(x: float, y: float, step: int) -> None:
-        parts.append(f'<circle cx="{x:.0f}" cy="{y:.0f}" r="10" fill="{colours["ask"]}"/>')
+        parts.append(f'<circle cx="{x:.0f}" cy="{y:.0f}" r="10" fill="{colours["way"]}"/>')
         text(x, y + 4, str(step), colours["paper"], 12, bold=True)
 
-    for edge in sorted(edges, key=lambda edge: (edge in ASKING, edge)):
-        name, thick = ("ask", "2.2") if edge in ASKING else ("line", "1.4")
+    for edge in sorted(edges, key=lambda edge: (edge in ON_THE_WAY, edge)):
+        name, thick = ("way", "2.2") if edge in ON_THE_WAY else ("line", "1.4")
         parts.append(
             f'<path d="{_curve(layout.ways[edge])}" fill="none" stroke="{colours[name]}" stroke-width="{thick}" '
             f'marker-end="url(#{name}-{theme})"><title>{edge[0]} imports {edge[1]}</title></path>'
         )
     for name, (x, y) in sorted(layout.places.items()):
-        room = ROOMS[name]
-        edge_colour, fill = kinds[room.kind]
+        package = PACKAGES[name]
+        edge_colour, fill = kinds[package.kind]
         parts.append(
             f'<rect x="{x:.0f}" y="{y:.0f}" width="{BOX}" height="{HIGH}" rx="10" fill="{fill}" stroke="{edge_colour}" stroke-width="2"/>'
         )
         text(x + BOX / 2, y + 24, name, colours["ink"], 17, bold=True)
-        text(x + BOX / 2, y + 41, room.purpose, colours["quiet"], 12)
+        text(x + BOX / 2, y + 41, package.purpose, colours["quiet"], 12)
         text(x + BOX / 2, y + 57, f"{lines[name]:,} lines", colours["quiet"], 11)
-        for number, step in enumerate(room.steps):
-            badge(x, y + HIGH / 2 + 24 * (number - (len(room.steps) - 1) / 2), step)
+        for number, step in enumerate(package.steps):
+            badge(x, y + HIGH / 2 + 24 * (number - (len(package.steps) - 1) / 2), step)
     row, column = layout.height + 44, 350
     for number, (kind, words) in enumerate(KINDS.items()):
         x, y = (number % 2) * column, row + (number // 2) * 24
@@ -203,8 +204,8 @@ def drawing(theme: str, layout: Layout, edges: frozenset[Edge], lines: dict[str,
         text(x + 32, y, words, colours["ink"], 13, anchor="start")
     badge(11, row + 44, 1)
     text(26, row + 48, "to", colours["ink"], 13, anchor="start")
-    badge(53, row + 44, max(step for room in ROOMS.values() for step in room.steps))
-    text(70, row + 48, "the steps of a question", colours["ink"], 13, anchor="start")
+    badge(53, row + 44, max(step for package in PACKAGES.values() for step in package.steps))
+    text(70, row + 48, "the steps of a statement", colours["ink"], 13, anchor="start")
     parts.append(f'<path d="M{column} {row + 44:.0f}h22" stroke="{colours["line"]}" stroke-width="1.4" marker-end="url(#line-{theme})"/>')
     text(column + 32, row + 48, "imports; what follows from other arrows is left out", colours["ink"], 13, anchor="start")
     parts.append("</g></svg>")
@@ -213,15 +214,15 @@ def drawing(theme: str, layout: Layout, edges: frozenset[Edge], lines: dict[str,
 
 def pictures() -> dict[str, str]:
     """The drawing in every theme, from the tree as it is."""
-    rooms = rooms_of_the_tree()
-    if rooms != ROOMS.keys():
-        raise SystemExit(f"ROOMS in docs/images/make_house.py differs from the tree in {sorted(rooms ^ ROOMS.keys())}")
-    edges = shown_edges(imports_between_rooms())
-    layout = arrange(sorted(rooms), edges, box=(BOX, HIGH))
-    lines = {room: lines_of(room) for room in rooms}
+    packages = packages_of_the_tree()
+    if packages != PACKAGES.keys():
+        raise SystemExit(f"PACKAGES in docs/images/make_architecture.py differs from the tree in {sorted(packages ^ PACKAGES.keys())}")
+    edges = shown_edges(imports_between_packages())
+    layout = arrange(sorted(packages), edges, box=(BOX, HIGH))
+    lines = {package: lines_of(package) for package in packages}
     return {theme: drawing(theme, layout, edges, lines) for theme in THEMES}
 
 
 if __name__ == "__main__":
     for theme, picture in pictures().items():
-        (HERE / f"house-{theme}.svg").write_text(picture, encoding="utf-8")
+        (HERE / f"architecture-{theme}.svg").write_text(picture, encoding="utf-8")
