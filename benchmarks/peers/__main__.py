@@ -34,8 +34,8 @@ from benchmarks.reliability.shop import LAWS
 from benchmarks.reliability.statements import AskedStatement, Measured, Output
 
 import lapwing
-from lapwing.asking.ask import ask
 from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.prices import epsilon_for
@@ -100,7 +100,7 @@ def _lapwing(directory: Path, questions: Sequence[str], *, order: int | None, sc
             for _ in range(5 * DRAWS.get(name, 1)):
                 started = time.perf_counter()
                 try:
-                    answer = ask(curator, question.sql, epsilon=epsilon, scaled_groups=scaled)
+                    answer = DataSet(curator).ask(question.sql, epsilon=epsilon, scaled_groups=scaled)
                 except Refused as refused:
                     yield {"question": name, "bound": "chosen", "cannot": str(refused), "version": lapwing.__version__}
                     break

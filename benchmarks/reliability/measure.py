@@ -18,8 +18,8 @@ from benchmarks.reliability.repeated import ForgettingLedger
 from benchmarks.reliability.statements import AskedStatement, Measured, Output
 
 from lapwing.answers.answer import Answer
-from lapwing.asking.ask import ask, explain
 from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
 from lapwing.errors import Refused
 from lapwing.prices import statement_loss
 
@@ -76,12 +76,12 @@ def measured_statement(
     records: list[dict[str, Any]] = []
     for epsilon in epsilons:
         try:
-            before = explain(curator, statement.sql, epsilon=epsilon).to_dict()
+            before = DataSet(curator).explain(statement.sql, epsilon=epsilon).to_dict()
             ledger.forget()
-            answers = [ask(curator, statement.sql, epsilon=epsilon, confidence=CONFIDENCE)]
+            answers = [DataSet(curator).ask(statement.sql, epsilon=epsilon, confidence=CONFIDENCE)]
             with ledger.recalled():
-                explained = explain(curator, statement.sql, epsilon=epsilon).to_dict()
-            answers += [ask(curator, statement.sql, epsilon=epsilon, confidence=CONFIDENCE) for _ in range(draws - 1)]
+                explained = DataSet(curator).explain(statement.sql, epsilon=epsilon).to_dict()
+            answers += [DataSet(curator).ask(statement.sql, epsilon=epsilon, confidence=CONFIDENCE) for _ in range(draws - 1)]
         except Refused as refused:
             records.append({"family": statement.family, "law": law, "epsilon": epsilon, "sql": statement.sql, "refused": refused.code})
             continue

@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 from benchmarks.markdown import show, table
 from benchmarks.reliability.repeated import make_repeatable
 
-from lapwing.asking.ask import ask
 from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
 from lapwing.errors import Refused
 
 SEED = 20_261_117
@@ -143,7 +143,7 @@ def cells_of(curator: Curator, bare: duckdb.DuckDBPyConnection, case: str, epsil
     scale = statistics.fmean(truths.values())
     for _ in range(draws):
         try:
-            answer = ask(curator, sql, epsilon=epsilon, confidence=CONFIDENCE)
+            answer = DataSet(curator).ask(sql, epsilon=epsilon, confidence=CONFIDENCE)
         except Refused as refused:
             show(f"{case}: {refused.code}")
             return

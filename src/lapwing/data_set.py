@@ -11,16 +11,15 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.data_set_view import data_set_html
 from lapwing.answers.display.budget import BudgetView
-from lapwing.asking.ask import ask, describe, explain
+from lapwing.asking.ask import ask, describe, explain, replay
 from lapwing.asking.explanation import Explanation
-from lapwing.asking.options import Number
+from lapwing.asking.options import AskArguments, AskOptions, AskRequest, Number, with_options
 from lapwing.catalog import Settings
-from lapwing.curator.cost_estimate import on_charge, only_free
 from lapwing.curator.curator import Curator, Entry, Progress, silent
 from lapwing.errors import LedgerError
 from lapwing.owner.quick_catalogue import quick_catalogue
@@ -73,18 +72,8 @@ class DataSet:
         """
         return self.curator.prepare(progress=progress, override=override, accept_losses=accept_losses, new_version=new_version)
 
-    def ask(
-        self,
-        sql: str,
-        *,
-        epsilon: Number | None = None,
-        confidence: Number | None = None,
-        analyst: str | None = None,
-        request_id: str | None = None,
-        dialect: str = "duckdb",
-        scaled_groups: bool | None = None,
-        reuse: str | None = None,
-    ) -> Answer:
+    @with_options
+    def ask(self, sql: str, *, analyst: str | None = None, request_id: str | None = None, **options: Unpack[AskArguments]) -> Answer:
         """Answer a statement. ``epsilon`` is for the whole statement; asking the same again on the same version is free.
 
         ``dialect`` is how the statement is spelt, ``duckdb`` or ``postgres``, and what ``/`` of integers means in it.
@@ -97,57 +86,20 @@ class DataSet:
 
         ``EXPLAIN PRIVACY``, ``SHOW PRIVACY BUDGET`` and ``WITH PRIVACY (..)`` are read here too, and must agree with the arguments.
         """
-        return ask(
-            self.curator,
-            sql,
-            epsilon=epsilon,
-            confidence=confidence,
-            analyst=self._who(analyst),
-            request_id=request_id,
-            dialect=dialect,
-            scaled_groups=scaled_groups,
-            reuse=reuse,
-        )
+        return ask(self.curator, self._request(sql, analyst, options, request_id))
 
-    def replay(
-        self,
-        sql: str,
-        *,
-        epsilon: Number | None = None,
-        confidence: Number | None = None,
-        analyst: str | None = None,
-        dialect: str = "duckdb",
-        scaled_groups: bool | None = None,
-    ) -> Answer:
+    @with_options
+    def replay(self, sql: str, *, analyst: str | None = None, **options: Unpack[AskArguments]) -> Answer:
         """The answer to what was answered before; refused (``not-answered-before``) where it would cost something."""
-        with on_charge(only_free):
-            return self.ask(sql, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect, scaled_groups=scaled_groups)
+        return replay(self.curator, self._request(sql, analyst, options))
 
-    def explain(
-        self,
-        sql: str,
-        *,
-        epsilon: Number | None = None,
-        confidence: Number | None = None,
-        analyst: str | None = None,
-        dialect: str = "duckdb",
-        scaled_groups: bool | None = None,
-        reuse: str | None = None,
-    ) -> Explanation:
+    @with_options
+    def explain(self, sql: str, *, analyst: str | None = None, **options: Unpack[AskArguments]) -> Explanation:
         """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data.
 
         With or without ``EXPLAIN PRIVACY`` before the statement.
         """
-        return explain(
-            self.curator,
-            sql,
-            epsilon=epsilon,
-            confidence=confidence,
-            analyst=self._who(analyst),
-            dialect=dialect,
-            scaled_groups=scaled_groups,
-            reuse=reuse,
-        )
+        return explain(self.curator, self._request(sql, analyst, options))
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -254,6 +206,9 @@ class DataSet:
             confidence=confidence,
             analyst=self._who(analyst),
         )
+
+    def _request(self, sql: str, analyst: str | None, options: AskArguments, request_id: str | None = None) -> AskRequest:
+        return AskRequest(sql, AskOptions(**options), self._who(analyst), request_id)
 
     def _who(self, analyst: str | None) -> str:
         return self.analyst if analyst is None else analyst

@@ -39,6 +39,13 @@ def _form(ada: Visitor, sql: str, epsilon: str) -> tuple[str, dict[str, str]]:
     return html.unescape(page.text), fields | {"sql": sql, "epsilon": epsilon}
 
 
+def test_a_price_beside_a_statement_holds_unless_the_statement_says_one() -> None:
+    for sql in ("SELECT COUNT(*) FROM patients WHERE region = 'with privacy'", "SELECT COUNT(*) -- with privacy\nFROM patients"):
+        assert PageQuestion(sql, "0.3").body().epsilon == "0.3"
+    for terms in ("(epsilon = 0.1)", "(error = 5)", "(nonsense)"):
+        assert PageQuestion(f"SELECT COUNT(*) FROM patients WITH PRIVACY {terms}", "0.3").body().epsilon is None
+
+
 @pytest.mark.parametrize("sql", [WITH_NORMS, COUNTED])
 def test_the_price_before_is_what_is_paid_and_what_the_answer_says(server: ServerUnderTest, ada: Visitor, sql: str) -> None:
     page, fields = _form(ada, sql, "0.1")

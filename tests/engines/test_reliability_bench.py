@@ -15,8 +15,8 @@ from benchmarks.reliability.repeated import ForgettingLedger, make_repeatable
 from benchmarks.reliability.shop import write_shop
 from benchmarks.reliability.statements import COUNTRY, DEVICE, FAMILIES, REVENUE, AskedStatement, Measured, N, Output, statements
 
-from lapwing.asking.ask import ask
 from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
 
 USERS = 300
 
@@ -42,7 +42,7 @@ def curator(repeatable: tuple[Curator, ForgettingLedger]) -> Curator:
 
 def test_the_same_question_is_paid_and_drawn_again(curator: Curator) -> None:
     sql = "SELECT day, COUNT(DISTINCT user_id) AS users FROM events GROUP BY day"
-    answers = [ask(curator, sql, epsilon="0.1") for _ in range(2)]
+    answers = [DataSet(curator).ask(sql, epsilon="0.1") for _ in range(2)]
     assert [answer.cost.free for answer in answers] == [False, False]
     assert answers[0].table != answers[1].table  # 28 cells with noise of more than 10
 
@@ -51,10 +51,10 @@ def test_what_was_just_bought_is_recalled_for_explain_alone(repeatable: tuple[Cu
     curator, ledger = repeatable
     sql = "SELECT device, COUNT(DISTINCT user_id) AS users FROM events GROUP BY device"
     ledger.forget()
-    answer = ask(curator, sql, epsilon="0.1")
+    answer = DataSet(curator).ask(sql, epsilon="0.1")
     with ledger.recalled():
-        assert ask(curator, sql, epsilon="0.1").table == answer.table
-    assert not ask(curator, sql, epsilon="0.1").cost.free
+        assert DataSet(curator).ask(sql, epsilon="0.1").table == answer.table
+    assert not DataSet(curator).ask(sql, epsilon="0.1").cost.free
 
 
 def test_nothing_is_lost_at_preparation(curator: Curator) -> None:

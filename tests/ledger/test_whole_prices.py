@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.asking.ask import ask
 from lapwing.errors import BudgetRefused, Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.permit import Permit
@@ -41,14 +40,14 @@ def test_norms_are_not_bought_for_an_answer_that_a_limit_refuses(wired: Wired) -
         before = data.curator.balance().spent
         for name, code in (("ana", "analyst-budget"), ("bo", "day-limit")):
             with pytest.raises(BudgetRefused) as refused:
-                ask(data.curator, BOUNDED, epsilon="0.2", analyst=name)
+                data.ask(BOUNDED, epsilon="0.2", analyst=name)
             assert refused.value.code == code
         with pytest.raises(Refused) as unknown:
-            ask(data.curator, BOUNDED, epsilon="0.2", analyst="eve")
+            data.ask(BOUNDED, epsilon="0.2", analyst="eve")
         assert unknown.value.code == "analyst-unknown"
         assert data.curator.balance().spent == before
         policy.admit(ledger, "ana", loss_total=2 * half + 10)
-        ask(data.curator, BOUNDED, epsilon="0.2", analyst="ana")
+        data.ask(BOUNDED, epsilon="0.2", analyst="ana")
         charged = [entry for entry in ledger.history() if entry.analyst == "ana" and entry.cost.loss]
         assert len(charged) > 1, "the statement bought no norms: this test asks for one that does"
 

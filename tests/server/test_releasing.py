@@ -58,6 +58,10 @@ def test_it_is_planned_for_free_bought_once_and_read_for_ever(server: ServerUnde
     assert there["rows"] == here.query(SQL).to_dict()["rows"] == release_in(file.content).query(SQL).to_dict()["rows"]
     assert here.table(rows=40).equals(release_in(file.content).table(rows=40))
     assert server.ask(SQL, epsilon="0.001", reuse="only").json()["rows"] == there["rows"]
+    again = server.call("POST", "/v1/data-sets/{d}/replay", json={"sql": SQL, "epsilon": "2", "reuse": "only"})
+    assert again.json()["rows"] == there["rows"]
+    fresh = server.call("POST", "/v1/data-sets/{d}/replay", json={"sql": SQL, "epsilon": "0.001", "reuse": "never"})
+    assert fresh.json()["code"] == "not-answered-before"
     assert spent(server) == paid
 
 

@@ -21,6 +21,8 @@ from lapwing.asking.accuracy_targets import PILOTS_MAX, Target, aimed, met_by
 from lapwing.asking.bound_statement import BoundStatement
 from lapwing.asking.explanation import Explanation, explanation
 from lapwing.asking.norm_histograms import PricedNorms, buy_norms, fits_of, norm_prices, priced_norms
+from lapwing.asking.options import AskRequest
+from lapwing.asking.purchase import Purchase
 from lapwing.contribution.model import ContributionModel
 from lapwing.curator.charged_release import ChargedRelease
 from lapwing.curator.curator import Curator
@@ -50,40 +52,28 @@ PILOT_MARK = "-- pilot"
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """The release to answer with, the total charge for it, and its notes."""
-
-    planned: PlannedStatement
-    answered: ChargedRelease
-    """The release in the answer, and the charge that paid for it."""
-    cost: Cost
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class AccuracySolver:
-    """A statement with an accuracy target. ``sql`` is its text as written, ``question`` the text without Lapwing's clauses."""
+    """A statement with an accuracy target. ``request`` has its text as written, ``question`` the text without Lapwing's clauses."""
 
     curator: Curator
-    analyst: str
-    sql: str
+    request: AskRequest
     question: Question
-    dialect: str
     bound: BoundStatement
     target: Target
     pilots: tuple[Fraction, ...]
     price_usual: Fraction
     """The default loss of a question."""
 
-    def reach(self, *, request_id: str | None) -> Hit:
+    def reach(self) -> Purchase:
         """Buy what the target needs, or refuse before anything is charged. A repeated request resumes where it ended."""
+        request_id = self.request.request_id
         price = self._first_price()
         norms = self._norms(price)
         self._require_first_steps_affordable(norms)
-        fits, charged = self._buy_norms(norms, request_id=request_id)
+        fits, charged = self._buy_norms(norms)
         is_first = price == self.price_usual  # otherwise the earlier purchases are examined before more is bought
         while is_first and (better := self._price_of_clear_norms(price, fits)) is not None:
-            fits, paid = self._buy_norms(self._norms(better), request_id=request_id)
+            fits, paid = self._buy_norms(self._norms(better))
             price, charged = better, charged + paid
         answers, before = self._bought_before(fits, request_id)
         is_begun = any(item.own for item in before)
@@ -93,7 +83,7 @@ class AccuracySolver:
             try:
                 match step:
                     case Pilot(planned):
-                        pilot = self._piloted(step, request_id=request_id)
+                        pilot = self._piloted(step)
                         cost = planned.certified.cost
                         charged = charged if pilot.free else charged + cost
                         item = PriorRelease(pilot.released, self._price(cost), pilot=True, planned=planned)
@@ -101,20 +91,22 @@ class AccuracySolver:
                     case Serve(found):
                         reason = "the pilot is accurate enough" if charged.loss else "what was released before is accurate enough: free"
                         planned = self._plan_of(found, fits)
-                        return Hit(planned, _answer_of(found, before, answers), charged, (f"asked for {self.words()}: {reason}",))
+                        return Purchase(planned, _answer_of(found, before, answers), charged, (f"asked for {self.words()}: {reason}",))
                     case Buy(planned):
                         if missed and (not fits or len(missed) > MISSED_MAX):
                             return self._answered_before(answers, before, charged, fits)
                         better = self._price_of_better_norms(planned, price)
                         if better is not None:
-                            fits, paid = self._buy_norms(self._norms(better), request_id=request_id)
+                            fits, paid = self._buy_norms(self._norms(better))
                             price, charged = better, charged + paid
                             continue
                         if missed and Fraction(self._price(planned.certified.cost), LOSS_UNITS) < MISSED_STEP * missed[-1]:
                             planned = self.bound.plan_with(MISSED_STEP * missed[-1], fits)
                         self._require_affordable(planned)
                         name = request_id if request_id is None or not missed else f"{request_id}/again-{len(missed)}"
-                        answered = self.curator.answer(planned.certified.plan, summary=self.sql, analyst=self.analyst, request_id=name)
+                        answered = self.curator.answer(
+                            planned.certified.plan, summary=self.request.sql, analyst=self.request.analyst, request_id=name
+                        )
                         hit, is_met = self._bought(planned, answered, charged)
                         if is_met or not fits or len(missed) == MISSED_MAX:
                             return hit
@@ -141,13 +133,13 @@ class AccuracySolver:
 
     def _norm_prices(self) -> tuple[Fraction, ...]:
         """The prices at which norms for this statement were bought."""
-        return norm_prices(self.curator, self.bound.plan_at(self.price_usual).wanted, analyst=self.analyst)
+        return norm_prices(self.curator, self.bound.plan_at(self.price_usual).wanted, analyst=self.request.analyst)
 
     def _norms(self, price: Fraction) -> PricedNorms:
         """The norms that bound a question at this price, if they were bought. Free."""
         planned = self.bound.plan_at(price)
         is_pure = planned.measured is not None and planned.measured.cost.pure is not None
-        return priced_norms(self.curator, planned.wanted, price=price, analyst=self.analyst, pure=is_pure)
+        return priced_norms(self.curator, planned.wanted, price=price, analyst=self.request.analyst, pure=is_pure)
 
     def _whole_price(self, planned: PlannedStatement) -> Fraction:
         """The price whose remainder after norms is this plan's cost; at least the usual one."""
@@ -169,10 +161,11 @@ class AccuracySolver:
         is_missing = better > price and bool(self._norms(better).missing())
         return better if is_missing and better <= Fraction(self.curator.balance().remaining.loss, LOSS_UNITS) else None
 
-    def _buy_norms(self, norms: PricedNorms, *, request_id: str | None) -> tuple[Mapping[UnitNorms, ContributionModel], Cost]:
+    def _buy_norms(self, norms: PricedNorms) -> tuple[Mapping[UnitNorms, ContributionModel], Cost]:
         if not norms.wanted:
             return {}, Cost.zero()
-        return buy_norms(self.curator, norms, sql=self.sql, analyst=self.analyst, request_id=request_id)
+        request = self.request
+        return buy_norms(self.curator, norms, sql=request.sql, analyst=request.analyst, request_id=request.request_id)
 
     def _require_first_steps_affordable(self, norms: PricedNorms) -> None:
         """Refuse norms whose pilot cannot be paid: norms alone are not an answer."""
@@ -209,7 +202,7 @@ class AccuracySolver:
             question = questions[summary] = self._question_of(summary)
             return question is not None and self._tokens(question) == tokens
 
-        bought = self.curator.released_before(is_same, limit=BEFORE_MAX, analyst=self.analyst)
+        bought = self.curator.released_before(is_same, limit=BEFORE_MAX, analyst=self.request.analyst)
         answers, before = list[ChargedRelease](), list[PriorRelease]()
         prices = self._norm_prices() if bought and fits else ()
         for item, answered in bought:
@@ -225,7 +218,7 @@ class AccuracySolver:
     def _is_part_of(self, request_id: str, answered: ChargedRelease) -> bool:
         """Whether this request paid for it."""
         paid = self.curator.ledger.statement(answered.stored.charge_id)
-        return paid.analyst == self.analyst and (paid.request_id == request_id or paid.request_id.startswith(f"{request_id}/"))
+        return paid.analyst == self.request.analyst and (paid.request_id == request_id or paid.request_id.startswith(f"{request_id}/"))
 
     def _plan_bought(self, item: Bought, answered: ChargedRelease, prices: Sequence[Fraction]) -> PlannedStatement | None:
         """The plan of an earlier purchase, if norms that were available then, bought at these prices, lead to the same plan.
@@ -248,12 +241,12 @@ class AccuracySolver:
     def _tokens(self, question: Question) -> tuple[tuple[str, str], ...] | None:
         from lapwing.sql.text.privacy_clause import statement_tokens
 
-        return statement_tokens(question.statement, question.tokens, dialect=self.dialect)
+        return statement_tokens(question.statement, question.tokens, dialect=self.request.options.dialect)
 
     def _question_of(self, summary: str) -> Question | None:
         """The question in a line of the history, or None: the history also holds lines that are not statements."""
         try:
-            words = read_words(summary, settings=self.curator.settings, dialect=self.dialect)
+            words = read_words(summary, settings=self.curator.settings, dialect=self.request.options.dialect)
         except Refused:
             return None
         return words if isinstance(words, Question) else None
@@ -270,12 +263,13 @@ class AccuracySolver:
             case _:
                 return False
 
-    def _piloted(self, step: Pilot, *, request_id: str | None) -> ChargedRelease:
+    def _piloted(self, step: Pilot) -> ChargedRelease:
+        request_id = self.request.request_id
         name = None if request_id is None else f"{request_id}/pilot-{step.number}"
-        plan, summary = step.planned.certified.plan, f"{PILOT_MARK} {step.number} for this:\n{self.sql}"
-        return self.curator.answer(plan, summary=summary, analyst=self.analyst, request_id=name)
+        plan, summary = step.planned.certified.plan, f"{PILOT_MARK} {step.number} for this:\n{self.request.sql}"
+        return self.curator.answer(plan, summary=summary, analyst=self.request.analyst, request_id=name)
 
-    def _bought(self, planned: PlannedStatement, answered: ChargedRelease, charged: Cost) -> tuple[Hit, bool]:
+    def _bought(self, planned: PlannedStatement, answered: ChargedRelease, charged: Cost) -> tuple[Purchase, bool]:
         """The purchase, and whether all its bars are as short as requested."""
         price, released = planned.certified.cost, answered.released
         total = charged if answered.free else charged + price
@@ -284,11 +278,11 @@ class AccuracySolver:
             note += f", after pilots for {self._amount(charged)}"
         met, bars = met_by(planned, released, self.bound.statement.post, self.target, confidence=self.target.confidence)
         notes = (note,) if met == bars else (note, f"{bars - met:,} of {bars:,} error bars came out longer than asked for")
-        return Hit(planned, answered, total, notes), met == bars
+        return Purchase(planned, answered, total, notes), met == bars
 
     def _answered_before(
         self, answers: Sequence[ChargedRelease], before: Sequence[PriorRelease], charged: Cost, fits: Mapping[UnitNorms, ContributionModel]
-    ) -> Hit:
+    ) -> Purchase:
         """The last purchase of this request, with bars longer than requested: the maximum number of attempts was made."""
         last = next(item for item in before if item.own and item.for_target)
         return self._bought(self._plan_of(last, fits), _answer_of(last, before, answers), charged)[0]
@@ -300,16 +294,16 @@ class AccuracySolver:
         charged: Cost,
         why: str,
         fits: Mapping[UnitNorms, ContributionModel],
-    ) -> Hit:
+    ) -> Purchase:
         """The best available release, because something has been charged already."""
         best = max(before, key=lambda item: item.loss)
         planned = self._plan_of(best, fits)
         what = "what the pilot released" if best.pilot else "the best that was released"
         notes = (f"asked for {self.words()}, NOT REACHED: {why}", f"this is {what}")
-        return Hit(planned, _answer_of(best, before, answers), charged, notes)
+        return Purchase(planned, _answer_of(best, before, answers), charged, notes)
 
     def _require_affordable(self, planned: PlannedStatement) -> None:
-        if self.curator.ledger.find(planned.certified.digest, analyst=self.analyst) is None:
+        if self.curator.ledger.find(planned.certified.digest, analyst=self.request.analyst) is None:
             self._require_admitted(planned.certified.cost)
 
     def _require_admitted(self, cost: Cost) -> None:
@@ -379,7 +373,7 @@ class AccuracySolver:
             case _:
                 assert_never(step)
         found_explanation = explanation(
-            self.bound.statement, planned, self.curator, confidence=self.target.confidence, analyst=self.analyst, norms=norms
+            self.bound.statement, planned, self.curator, confidence=self.target.confidence, analyst=self.request.analyst, norms=norms
         )
         protects, *others = found_explanation.lines
         lines = (protects, ("target", self.words()), ("accuracy", text), *more, *others)

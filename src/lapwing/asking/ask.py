@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 from lapwing.answers.answer import Answer
+from lapwing.asking.bound_request import BoundRequest
 from lapwing.asking.bound_statement import bound_statement
 from lapwing.asking.explanation import Explanation, free_explanation
 from lapwing.asking.introspection import about_itself, columns_alone, description
-from lapwing.asking.options import Number, reuse_of, scaled_groups_of, terms_of
+from lapwing.asking.options import AskOptions, AskRequest, Number, reuse_of, scaled_groups_of, terms_of
 from lapwing.asking.privacy_statements import budget_answer, described_answer, explained_answer
-from lapwing.asking.request import Posed
 from lapwing.asking.staged_query import StagedQuery
+from lapwing.curator.cost_estimate import on_charge, only_free
 from lapwing.curator.curator import Curator
 from lapwing.curator.request_name import answering
 from lapwing.curator.version_use import one_version
@@ -29,20 +30,10 @@ from lapwing.statements import Statement
 
 
 @one_version()
-def ask(
-    curator: Curator,
-    sql: str,
-    *,
-    epsilon: Number | None = None,
-    confidence: Number | None = None,
-    analyst: str | None = None,
-    request_id: str | None = None,
-    dialect: str = "duckdb",
-    scaled_groups: bool | None = None,
-    reuse: str | None = None,
-) -> Answer:
+def ask(curator: Curator, request: AskRequest) -> Answer:
     """Answer a statement, or what Lapwing's own words ask; see :meth:`lapwing.data_set.DataSet.ask`."""
-    usual, described = curator.declaration.defaults.confidence, about_itself(curator, sql, dialect=dialect, analyst=analyst)
+    sql, dialect, usual = request.sql, request.options.dialect, curator.declaration.defaults.confidence
+    described = about_itself(curator, sql, dialect=dialect, analyst=request.analyst)
     if described is not None:
         return described_answer(described, curator.budget(), confidence=usual)
     words = read_words(sql, settings=curator.settings, dialect=dialect)
@@ -53,22 +44,18 @@ def ask(
         return explained_answer(free_explanation(curator), curator.budget(), confidence=usual)
     if columns is not None:
         return described_answer(columns, curator.budget(), confidence=usual)
-    with answering(request_id), _told_what_waits(curator):
-        with curator.planning.one_by_one(analyst):
-            posed = _posed(
-                curator,
-                sql,
-                words,
-                epsilon=epsilon,
-                confidence=confidence,
-                analyst=analyst,
-                dialect=dialect,
-                scaled_groups=scaled_groups,
-                reuse=reuse,
-            )
+    with answering(request.request_id), _told_what_waits(curator):
+        with curator.planning.one_by_one(request.analyst):
+            bound = _bound(curator, request, words)
         if words.explain:
-            return explained_answer(posed.explained(), curator.budget(), confidence=posed.terms.confidence)
-        return posed.answer(request_id=request_id)
+            return explained_answer(bound.explained(), curator.budget(), confidence=bound.terms.confidence)
+        return bound.answer()
+
+
+def replay(curator: Curator, request: AskRequest) -> Answer:
+    """The answer to what was answered before; refused (``not-answered-before``) where it would cost something."""
+    with on_charge(only_free):
+        return ask(curator, request)
 
 
 @contextmanager
@@ -83,20 +70,11 @@ def _told_what_waits(curator: Curator) -> Iterator[None]:
 
 
 @one_version()
-def explain(
-    curator: Curator,
-    sql: str,
-    *,
-    epsilon: Number | None = None,
-    confidence: Number | None = None,
-    analyst: str | None = None,
-    dialect: str = "duckdb",
-    scaled_groups: bool | None = None,
-    reuse: str | None = None,
-) -> Explanation:
+def explain(curator: Curator, request: AskRequest) -> Explanation:
     """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data."""
-    with curator.planning.one_by_one(analyst):
-        if about_itself(curator, sql, dialect=dialect, analyst=analyst) is not None:
+    sql, dialect = request.sql, request.options.dialect
+    with curator.planning.one_by_one(request.analyst):
+        if about_itself(curator, sql, dialect=dialect, analyst=request.analyst) is not None:
             return free_explanation(curator)
         words = read_words(sql, settings=curator.settings, dialect=dialect)
         if isinstance(words, ShowBudget):
@@ -104,18 +82,7 @@ def explain(
             raise Refused("statement-unsupported", message, hint="ask for it as it is", span=place)
         if columns_alone(curator, words.statement, dialect=dialect) is not None:
             return free_explanation(curator)
-        posed = _posed(
-            curator,
-            sql,
-            words,
-            epsilon=epsilon,
-            confidence=confidence,
-            analyst=analyst,
-            dialect=dialect,
-            scaled_groups=scaled_groups,
-            reuse=reuse,
-        )
-        return posed.explained()
+        return _bound(curator, request, words).explained()
 
 
 @one_version()
@@ -127,29 +94,17 @@ def describe(curator: Curator, table: str | None = None) -> Answer:
 def plan_of(curator: Curator, sql: str, epsilon: Number | None = None, *, dialect: str = "duckdb") -> tuple[Statement, PlannedStatement]:
     """A statement without words of ours, and its plan at this epsilon; for audits. Of one with answers that come first: as supposed."""
     bound = bound_statement(curator, sql, dialect=dialect)
-    terms = terms_of(None, epsilon=epsilon, confidence=None, declaration=curator.declaration, budget=bound.budget)
+    terms = terms_of(None, AskOptions(epsilon=epsilon), declaration=curator.declaration, budget=bound.budget)
     assert isinstance(terms.goal, Fraction)
     return bound.statement, bound.checked_plan(terms.goal)
 
 
-def _posed(
-    curator: Curator,
-    sql: str,
-    words: Question,
-    *,
-    epsilon: Number | None,
-    confidence: Number | None,
-    analyst: str | None,
-    dialect: str,
-    scaled_groups: bool | None,
-    reuse: str | None,
-) -> Posed | StagedQuery:
-    scaled, reused = scaled_groups_of(words.clause, scaled_groups), reuse_of(words.clause, reuse)
-    bound = bound_statement(curator, words, dialect=dialect, scaled_groups=scaled)
-    terms = terms_of(words.clause, epsilon=epsilon, confidence=confidence, declaration=curator.declaration, budget=bound.budget)
-    # Groups that are scaled by a model are asked for by name: no release has them.
-    reused = Reuse.NEVER if scaled and reused is Reuse.AUTO else reused
-    posed = Posed(curator, sql, words, dialect, bound, terms, curator.analyst_default if analyst is None else analyst, reused)
-    if bound.statement.first and reused is Reuse.ONLY:
+def _bound(curator: Curator, request: AskRequest, words: Question) -> BoundRequest | StagedQuery:
+    options = request.options
+    scaled, reuse = scaled_groups_of(words.clause, options), reuse_of(words.clause, options)
+    bound = bound_statement(curator, words, dialect=options.dialect, scaled_groups=scaled)
+    terms = terms_of(words.clause, options, declaration=curator.declaration, budget=bound.budget)
+    whole = BoundRequest(curator, request, words, bound, terms)
+    if bound.statement.first and reuse is Reuse.ONLY:
         raise Refused("release-not-covered", "no release answers this: another answer decides which rows count")
-    return StagedQuery(posed, words, scaled) if bound.statement.first else posed
+    return StagedQuery(whole) if bound.statement.first else whole

@@ -10,6 +10,7 @@ from lapwing.answers.assembly import empty_answer
 from lapwing.asking.ask import ask
 from lapwing.asking.bound_statement import bound_statement
 from lapwing.asking.introspection import about_itself, columns_alone
+from lapwing.asking.options import AskOptions, AskRequest
 from lapwing.curator.curator import Curator
 from lapwing.prices import statement_loss
 from lapwing.sql.text.privacy_words import ShowBudget, read_words
@@ -30,7 +31,7 @@ def asked_columns(curator: Curator, sql: str, *, dialect: str, analyst: str) -> 
         return ResultColumns(described.table.schema)
     words = read_words(sql, settings=curator.settings, dialect=dialect)
     if isinstance(words, ShowBudget) or words.explain:
-        return ResultColumns(ask(curator, sql, dialect=dialect, analyst=analyst).table.schema)
+        return ResultColumns(ask(curator, AskRequest(sql, AskOptions(dialect=dialect), analyst)).table.schema)
     columns = columns_alone(curator, words.statement, dialect=dialect)
     if columns is not None:
         return ResultColumns(columns.table.schema)

@@ -8,7 +8,7 @@ and is free. The decisions depend on released values only.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,14 +18,15 @@ from lapwing.answers.display.budget import share_of_cost
 from lapwing.answers.display.number_format import shortened
 from lapwing.answers.released_values import released_rows
 from lapwing.asking.accuracy_targets import Target
+from lapwing.asking.bound_request import BoundRequest
 from lapwing.asking.bound_statement import BoundStatement, bound_statement, planned_at_will
 from lapwing.asking.explanation import PART_LENGTH_MAX, Explanation, payable, price_text
 from lapwing.asking.options import Terms
-from lapwing.asking.request import Posed, PriorCharge, Purchase
+from lapwing.asking.purchase import PriorCharge, Purchase
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.planning.planned import PlannedStatement
-from lapwing.sql.text.privacy_words import Question
+from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.statements import DecidedRows, Statement
 
 MARK = "first: "
@@ -37,8 +38,8 @@ class _Ahead:
     """The price still to be paid, the first stage and the rest; ``is_decided`` if the whole first stage was bought before."""
 
     price: Cost
-    first: tuple[Posed, ...]
-    rest: Posed
+    first: tuple[BoundRequest, ...]
+    rest: BoundRequest
     is_decided: bool
 
 
@@ -46,23 +47,20 @@ class _Ahead:
 class StagedQuery:
     """A question with a first stage. ``supposed`` is the question with undecided parts, at the price of all parts."""
 
-    supposed: Posed
-    words: Question
-    scaled_groups: bool
+    supposed: BoundRequest
 
-    def answer(self, *, request_id: str | None) -> Answer:
+    def answer(self) -> Answer:
         """Buy the parts of the first stage in order, then the rest."""
         self._require_payable()
         decided: tuple[DecidedRows, ...] = ()
         paid, notes = Cost.zero(), []
         for number in range(len(self._first)):
-            part = self._part(self._bound(decided).statement.first[number])
-            name = None if request_id is None else f"{request_id}/first-{number + 1}"
-            bought = part.bought(request_id=name)
+            part = self._part(self._bound(decided).statement.first[number], number)
+            bought = part.bought()
             rows = _rows(part, bought)
             decided, paid = (*decided, rows), paid + bought.cost
             notes.append(f"decided first, by an answer of {len(rows):,} row{'' if len(rows) == 1 else 's'}: {_text(part)}")
-        return self._rest(decided).answer(request_id=request_id, before=PriorCharge(paid, tuple(notes)))
+        return self._rest(decided).answer(PriorCharge(paid, tuple(notes)))
 
     def explained(self) -> Explanation:
         """The explanation: one price and every part."""
@@ -75,7 +73,7 @@ class StagedQuery:
         decided: tuple[DecidedRows, ...] = ()
         price, parts = Cost.zero(), []
         for number in range(len(self._first)):
-            part = self._part(self._bound(decided).statement.first[number])
+            part = self._part(self._bound(decided).statement.first[number], number)
             _require_few(part, self._share)
             cost, bought = _priced(part, self._share) if len(decided) == number else (self._quoted(part), None)
             price += cost
@@ -86,7 +84,7 @@ class StagedQuery:
         is_decided = len(decided) == len(parts)
         return _Ahead(price + (_priced(rest, self._share)[0] if is_decided else self._quoted(rest)), tuple(parts), rest, is_decided)
 
-    def _quoted(self, part: Posed) -> Cost:
+    def _quoted(self, part: BoundRequest) -> Cost:
         """The maximum cost of an undecided part: all of its share."""
         planned = part.bound.checked_plan(self._share)
         if planned.measured is None:
@@ -119,30 +117,31 @@ class StagedQuery:
         return 1 + sum(bool(statement.privates) for statement in self._first)
 
     def _bound(self, decided: tuple[DecidedRows, ...]) -> BoundStatement:
-        posed = self.supposed
-        return bound_statement(
-            posed.curator, self.words, dialect=posed.dialect, scaled_groups=self.scaled_groups, moment=posed.bound.moment, decided=decided
-        )
+        whole = self.supposed
+        dialect, scaled, moment = whole.request.options.dialect, whole.terms.scaled_groups, whole.bound.moment
+        return bound_statement(whole.curator, whole.words, dialect=dialect, scaled_groups=scaled, moment=moment, decided=decided)
 
-    def _part(self, statement: Statement) -> Posed:
+    def _part(self, statement: Statement, number: int) -> BoundRequest:
         """One part of the first stage."""
-        span = dict(statement.spans)[""]
-        bound = planned_at_will(self.supposed.curator, statement, scaled_groups=self.scaled_groups)
-        return self._posed(bound, MARK + shortened(statement.text[span.start : span.end], PART_LENGTH_MAX))
+        span, whole = dict(statement.spans)[""], self.supposed
+        bound = planned_at_will(whole.curator, statement, scaled_groups=whole.terms.scaled_groups)
+        name = None if whole.request.request_id is None else f"{whole.request.request_id}/first-{number + 1}"
+        request = replace(whole.request, sql=MARK + shortened(statement.text[span.start : span.end], PART_LENGTH_MAX), request_id=name)
+        return replace(whole, request=request, bound=bound, terms=self._terms)
 
-    def _rest(self, decided: tuple[DecidedRows, ...]) -> Posed:
-        return self._posed(self._bound(decided), self.supposed.sql)
+    def _rest(self, decided: tuple[DecidedRows, ...]) -> BoundRequest:
+        return replace(self.supposed, bound=self._bound(decided), terms=self._terms)
 
-    def _posed(self, bound: BoundStatement, sql: str) -> Posed:
-        posed = self.supposed
-        terms = Terms(self._share, posed.terms.confidence)
-        return Posed(posed.curator, sql, posed.words, posed.dialect, bound, terms, posed.analyst)
+    @property
+    def _terms(self) -> Terms:
+        """What each part is asked at; no release answers one."""
+        return replace(self.supposed.terms, goal=self._share, reuse=Reuse.NEVER)
 
     def _require_payable(self) -> None:
         """Refuse, before anything is charged, a statement that cannot be paid or computed as a whole; earlier purchases are free."""
         price = self._looked_ahead().price
         if price != Cost.zero():
-            self.supposed.curator.ledger.require_payable(self.supposed.analyst, price)
+            self.supposed.curator.ledger.require_payable(self.supposed.request.analyst, price)
 
     def _explanation(self, price: Cost, parts: list[tuple[str, Explanation]], rest: Explanation, *, is_decided: bool) -> Explanation:
         curator = self.supposed.curator
@@ -170,28 +169,28 @@ class StagedQuery:
         return Explanation(tuple(lines), cost, values)
 
 
-def _text(part: Posed) -> str:
-    return part.sql.removeprefix(MARK)
+def _text(part: BoundRequest) -> str:
+    return part.request.sql.removeprefix(MARK)
 
 
-def _priced(part: Posed, share: Fraction) -> tuple[Cost, Purchase | None]:
+def _priced(part: BoundRequest, share: Fraction) -> tuple[Cost, Purchase | None]:
     """The cost of a part, and its release if it was bought before: then it is free."""
     planned, norms = part.priced(share)
     if planned.measured is None:
         return Cost.zero(), Purchase(planned, None, Cost.zero())
-    stored = None if norms.missing() else part.curator.stored(planned.certified, analyst=part.analyst)
+    stored = None if norms.missing() else part.curator.stored(planned.certified, analyst=part.request.analyst)
     if stored is not None:
         return Cost.zero(), Purchase(planned, stored, Cost.zero())
     return planned.certified.cost + norms.cost(), None
 
 
-def _rows(part: Posed, bought: Purchase) -> DecidedRows:
+def _rows(part: BoundRequest, bought: Purchase) -> DecidedRows:
     """The rows of an answer, as constants."""
     released = None if bought.answered is None else bought.answered.released
     return released_rows(assemble(bought.planned, released, part.bound.statement.post, confidence=part.terms.confidence).table)
 
 
-def _require_few(part: Posed, share: Fraction) -> None:
+def _require_few(part: BoundRequest, share: Fraction) -> None:
     """Refuse an answer that may have more rows than a list of constants."""
     limit, most = part.curator.settings.list_items_max, _rows_at_most(part.bound.plan_at(share), part.bound.statement)
     if most is None or most > limit:

@@ -65,6 +65,7 @@ def test_explaining_is_free_and_names_the_price(clinic: Clinic) -> None:
     before = _spent(clinic)
     text = clinic.run("explain", BY_SEX, "--epsilon", "0.25")
     assert text.status == 0 and "protects" in text.out and "0.25" in text.out
+    assert "at 90%" in clinic.run("explain", BY_SEX, "--epsilon", "0.25", "--confidence", "0.9").out
     values = json.loads(clinic.run("explain", BY_SEX, "--epsilon", "0.25", "--format", "json").out)
     assert 0.24 < values["cost"]["epsilon"] <= 0.25 and values["affordable"] is True
     assert _spent(clinic) == before

@@ -21,7 +21,7 @@ from lapwing.errors import Refused
 from lapwing.interfaces.cli.shell.commands import COMMANDS
 from lapwing.interfaces.cli.shell.completing import ShellCompleter, Vocabulary
 from lapwing.interfaces.cli.shell.pricing import LivePrice
-from lapwing.interfaces.cli.shell.splitting import Split, bare_words, is_finished, split, without_semicolon
+from lapwing.interfaces.cli.shell.splitting import Split, is_finished, split, without_semicolon
 from lapwing.interfaces.cli.shell.terms import SETTINGS, ShellTerms
 from tests.unit.cli.conftest import Clinic
 from tests.unit.cli.support import ROOT
@@ -46,7 +46,6 @@ def test_statements_end_at_semicolons_that_stand_in_nothing_else(text: str, stat
 def test_enter_hands_over_what_is_finished() -> None:
     assert [is_finished(text) for text in ("", "  ", "\\d", "SELECT 1;", "SELECT 1; ", "SELECT 1", "SELECT ';")] == [True] * 5 + [False] * 2
     assert [without_semicolon(text) for text in ("SELECT 1 ;", "SELECT 1", "a; b", "\\d x", "")] == ["SELECT 1", "SELECT 1", "", "", ""]
-    assert bare_words("a 'with' -- with\nb;") == f"a{' ' * 15}\nb;"
 
 
 def test_what_is_set_is_what_is_asked_and_a_statement_goes_before_it() -> None:
@@ -57,6 +56,8 @@ def test_what_is_set_is_what_is_asked_and_a_statement_goes_before_it() -> None:
     terms.set("scaled_groups", "ON")
     asked = {"dialect": "duckdb", "confidence": "0.9", "scaled_groups": True}
     assert terms.asked("SELECT 1") == ("SELECT 1", {**asked, "epsilon": "0.2"})
+    for free in ("WITH privacy (error) AS (SELECT 1) SELECT error FROM privacy", "SELECT 1 AS error -- WITH PRIVACY (error"):
+        assert terms.asked(free) == (free, {**asked, "epsilon": "0.2"}), "it says no terms: privacy is a table there, or a comment"
     assert terms.asked("SELECT 'with privacy (epsilon'") == ("SELECT 'with privacy (epsilon'", {**asked, "epsilon": "0.2"})
     own = "SELECT 1 WITH PRIVACY (rho = 1, confidence = 0.8, scaled_groups = false)"
     assert terms.asked(own) == (own, {"dialect": "duckdb"})

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lapwing.asking.ask import explain
 from lapwing.curator.curator import Curator
 from lapwing.data_set import DataSet
 from lapwing.errors import BudgetRefused
@@ -95,7 +94,7 @@ def test_the_same_statement_is_free_and_the_same_bit_for_bit(shop: DataSet) -> N
 
 def test_bought_norms_serve_other_prices_and_other_outputs_of_the_same_measure(shop: DataSet) -> None:
     shop.ask(COUNT, epsilon=1)
-    assert explain(shop.curator, COUNT, epsilon="1.2").to_dict()["norms"] == {"bought": True, "loss": 0.0, "one_in": 1}
+    assert shop.explain(COUNT, epsilon="1.2").to_dict()["norms"] == {"bought": True, "loss": 0.0, "one_in": 1}
     shop.ask(COUNT, epsilon="1.2")
     shop.ask("SELECT COUNT(*) + 1 AS m FROM orders WHERE amount < 20", epsilon="0.9")
     assert sum(summary.startswith("norms") for summary in _charges(shop)) == 1

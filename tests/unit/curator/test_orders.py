@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.asking.ask import ask, explain
 from lapwing.audit.worlds import declare, random_world
 from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
 from lapwing.errors import BudgetRefused, CatalogueError
 from lapwing.kernel.accounting import LOSS_UNITS
 
@@ -39,15 +39,15 @@ def test_preparation_buys_its_statistics_with_laplace_noise(directory: Path) -> 
 def test_few_questions_are_answered_with_laplace_noise_and_replayed(directory: Path) -> None:
     with opened(directory) as curator:
         curator.prepare()
-        lines = dict(explain(curator, COUNT, epsilon="0.6").lines)
+        lines = dict(DataSet(curator).explain(COUNT, epsilon="0.6").lines)
         assert "laplace" in lines["noise"] and "account" not in lines
-        first = ask(curator, COUNT, epsilon="0.6")
+        first = DataSet(curator).ask(COUNT, epsilon="0.6")
         spent = curator.balance().spent
         assert spent.pure is not None and first.cost.epsilon == pytest.approx(0.37, abs=0.02)
         assert curator.history()[0].cost.loss == 0 and curator.history()[1].cost.pure == round(first.cost.epsilon * LOSS_UNITS)
-        ask(curator, COUNT + " WHERE age > 30", epsilon="0.6")
+        DataSet(curator).ask(COUNT + " WHERE age > 30", epsilon="0.6")
         assert curator.balance().spent == spent + curator.history()[1].cost
-        again = ask(curator, COUNT, epsilon="0.6")
+        again = DataSet(curator).ask(COUNT, epsilon="0.6")
         assert again.cost.free and again.table == first.table
 
 
@@ -55,9 +55,9 @@ def test_norms_are_bought_with_the_noise_of_their_statement(directory: Path) -> 
     with opened(directory) as curator:
         curator.prepare()
         before = curator.balance().spent
-        lines = dict(explain(curator, "SELECT COUNT(*) AS n FROM visits WHERE cost < 100", epsilon="0.6").lines)
+        lines = dict(DataSet(curator).explain("SELECT COUNT(*) AS n FROM visits WHERE cost < 100", epsilon="0.6").lines)
         assert lines["norms"].startswith("10% of it first buys") and "laplace" in lines["noise"]
-        answer = ask(curator, "SELECT COUNT(*) AS n FROM visits WHERE cost < 100", epsilon="0.6")
+        answer = DataSet(curator).ask("SELECT COUNT(*) AS n FROM visits WHERE cost < 100", epsilon="0.6")
         spent = curator.balance().spent
         assert before.pure is not None and spent.pure is not None
         assert (spent.pure - before.pure) / LOSS_UNITS == pytest.approx(answer.cost.epsilon)
@@ -68,12 +68,12 @@ def test_gaussian_noise_closes_the_pure_side_and_explain_says_so(directory: Path
     small = COUNT + " WHERE age > 30"
     with opened(directory) as curator:
         curator.prepare()
-        lines = dict(explain(curator, small, epsilon="0.1").lines)
+        lines = dict(DataSet(curator).explain(small, epsilon="0.1").lines)
         assert "gaussian" in lines["noise"] and lines["account"].startswith("no pure epsilon: 96.5")
-        ask(curator, small, epsilon="0.1")
+        DataSet(curator).ask(small, epsilon="0.1")
         assert curator.balance().spent.pure is None
         assert curator.budget().to_dict()["pure_epsilon"]["spent"] is None and "closed by Gaussian noise" in str(curator.budget())
-        assert "gaussian" in dict(explain(curator, COUNT, epsilon="0.6").lines)["noise"]
+        assert "gaussian" in dict(DataSet(curator).explain(COUNT, epsilon="0.6").lines)["noise"]
 
 
 def test_the_account_is_never_overspent(directory: Path) -> None:
@@ -82,7 +82,7 @@ def test_the_account_is_never_overspent(directory: Path) -> None:
         asked = 0
         with pytest.raises(BudgetRefused):
             for age in range(200):
-                ask(curator, f"{COUNT} WHERE age > {age}", epsilon="0.5")
+                DataSet(curator).ask(f"{COUNT} WHERE age > {age}", epsilon="0.5")
                 asked += 1
         budget, spent = curator.balance().budget, curator.balance().spent
         within_pure = spent.pure is not None and budget.pure_total is not None and spent.pure <= budget.pure_total
@@ -92,11 +92,11 @@ def test_the_account_is_never_overspent(directory: Path) -> None:
 def test_an_accuracy_is_bought_where_the_least_price_reaches_it(directory: Path) -> None:
     with opened(directory) as curator:
         curator.prepare()
-        answer = ask(curator, f"{COUNT} WITH PRIVACY (error = 10)")
+        answer = DataSet(curator).ask(f"{COUNT} WITH PRIVACY (error = 10)")
         (bar,) = answer.intervals["n"]
         assert bar is not None and bar.hi - bar.lo <= 21
         assert curator.balance().spent.pure is not None
-        assert ask(curator, f"{COUNT} WITH PRIVACY (error = 10)").cost.free
+        assert DataSet(curator).ask(f"{COUNT} WITH PRIVACY (error = 10)").cost.free
 
 
 def test_another_order_than_the_ledgers_is_refused(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,5 +113,5 @@ def test_another_order_than_the_ledgers_is_refused(directory: Path, monkeypatch:
         other = replace(balance, budget=replace(balance.budget, order=33))
         monkeypatch.setattr(type(curator.ledger), "balance", lambda self: other)
         with pytest.raises(CatalogueError) as wrong:
-            ask(curator, COUNT, epsilon="0.6")
+            DataSet(curator).ask(COUNT, epsilon="0.6")
         assert wrong.value.code == "budget-account"

@@ -10,7 +10,7 @@ import pytest
 import lapwing
 from lapwing import Marginals
 from lapwing.demo import write_demo
-from lapwing.errors import Refused
+from lapwing.errors import LapwingError, Refused
 
 COUNT = "SELECT sex, COUNT(*) AS n FROM patients WHERE birth_year >= 1980 GROUP BY sex ORDER BY sex"
 WANTED = Marginals("sex", "region", "smoker", "birth_year", ways=2, bins={"birth_year": 10})
@@ -69,6 +69,13 @@ def test_the_words_and_the_argument_say_who_may_serve(clinic: lapwing.DataSet) -
     with pytest.raises(Refused) as refusal:
         clinic.ask(COUNT, reuse="sometimes")
     assert refusal.value.code == "privacy-words"
+
+
+def test_what_is_replayed_says_as_well_who_may_serve(clinic: lapwing.DataSet) -> None:
+    assert is_served(clinic.replay(COUNT, epsilon="2", reuse="only")), "though a fresh answer would be more accurate"
+    with pytest.raises(LapwingError) as refusal:
+        clinic.replay(COUNT, epsilon="0.01", reuse="never")
+    assert refusal.value.code == "not-answered-before"
 
 
 @pytest.mark.parametrize(

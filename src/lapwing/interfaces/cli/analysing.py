@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,14 @@ from lapwing.interfaces.cli.exits import reported
 from lapwing.interfaces.cli.place import require_prepared, statement_text, whereabouts
 from lapwing.interfaces.cli.views import AnswerFormat, ReleasesServe, ReportFormat, SqlSpelling
 
+if TYPE_CHECKING:
+    from lapwing.asking.options import AskArguments
+
+EpsilonOption = Annotated[
+    str | None, typer.Option("--epsilon", metavar="NUMBER", help="For the whole statement; the catalogue's default when left out.")
+]
+ConfidenceOption = Annotated[str | None, typer.Option("--confidence", metavar="NUMBER", help="Of the error bars, such as 0.95.")]
+DialectOption = Annotated[SqlSpelling, typer.Option("--dialect", help="How the statement is spelt, and what / of integers means.")]
 ReuseOption = Annotated[
     ReleasesServe | None,
     typer.Option("--reuse", help="Whether a release may answer, free: auto (where it is as accurate), never, or only."),
@@ -33,10 +41,8 @@ def add_analysing(app: typer.Typer) -> None:
 def ask(
     context: typer.Context,
     sql: Annotated[str, typer.Argument(metavar="SQL", help="The statement; - reads it from standard input.")],
-    epsilon: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="For the whole statement; the catalogue's default when left out.")
-    ] = None,
-    confidence: Annotated[str | None, typer.Option(metavar="NUMBER", help="Of the error bars, such as 0.95.")] = None,
+    epsilon: EpsilonOption = None,
+    confidence: ConfidenceOption = None,
     form: Annotated[AnswerFormat, typer.Option("--format", help="How to print the answer.")] = AnswerFormat.TABLE,
     analyst: Annotated[
         str | None, typer.Option(metavar="NAME", help="Who asks; on a ledger with analysts the user of the operating system when left out.")
@@ -44,7 +50,7 @@ def ask(
     request_id: Annotated[
         str | None, typer.Option(metavar="TEXT", help="A name for this request: repeating it never charges twice.")
     ] = None,
-    dialect: Annotated[SqlSpelling, typer.Option(help="How the statement is spelt, and what / of integers means.")] = SqlSpelling.DUCKDB,
+    dialect: DialectOption = SqlSpelling.DUCKDB,
     scaled_groups: ScaledGroups = False,
     reuse: ReuseOption = None,
     receipt: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the signed receipt here.")] = None,
@@ -69,11 +75,10 @@ def ask(
     statement, name = statement_text(sql), secrets.token_hex(16) if request_id is None else request_id
     with reported(statement, form), whereabouts(context).opened(analyst=analyst) as data, interruptible(data, name):
         require_writable(data, receipt=receipt, stored=stored)
-        reused = None if reuse is None else reuse.value
-        terms: dict[str, Any] = {"epsilon": epsilon, "dialect": dialect.value, "scaled_groups": scaled_groups or None, "reuse": reused}
+        options = _options(epsilon, confidence, dialect, scaled_groups, reuse)
         if not yes:
-            require_meant(data, statement, **terms)
-        answer = data.ask(statement, confidence=confidence, request_id=name, **terms)
+            require_meant(data, statement, options)
+        answer = data.ask(statement, request_id=name, **options)
         write_answer(answer, form)
         write_stored(answer, receipt=receipt, stored=stored)
 
@@ -81,12 +86,11 @@ def ask(
 def explain(
     context: typer.Context,
     sql: Annotated[str, typer.Argument(metavar="SQL", help="The statement; - reads it from standard input.")],
-    epsilon: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="For the whole statement; the catalogue's default when left out.")
-    ] = None,
+    epsilon: EpsilonOption = None,
+    confidence: ConfidenceOption = None,
     form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
     analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Who would ask, and may see stored answers.")] = None,
-    dialect: Annotated[SqlSpelling, typer.Option(help="How the statement is spelt, and what / of integers means.")] = SqlSpelling.DUCKDB,
+    dialect: DialectOption = SqlSpelling.DUCKDB,
     scaled_groups: ScaledGroups = False,
     reuse: ReuseOption = None,
 ) -> None:
@@ -100,9 +104,19 @@ def explain(
 
     statement = statement_text(sql)
     with reported(statement, form), whereabouts(context).opened(analyst=analyst) as data:
-        reused = None if reuse is None else reuse.value
-        explained = data.explain(statement, epsilon=epsilon, dialect=dialect.value, scaled_groups=scaled_groups or None, reuse=reused)
-        write_explanation(explained, form)
+        write_explanation(data.explain(statement, **_options(epsilon, confidence, dialect, scaled_groups, reuse)), form)
+
+
+def _options(
+    epsilon: str | None, confidence: str | None, dialect: SqlSpelling, scaled_groups: bool, reuse: ReleasesServe | None
+) -> AskArguments:
+    return {
+        "epsilon": epsilon,
+        "confidence": confidence,
+        "dialect": dialect.value,
+        "scaled_groups": scaled_groups or None,
+        "reuse": None if reuse is None else reuse.value,
+    }
 
 
 def shell(

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,11 +15,12 @@ from lapwing.interfaces.cli.exits import INTERRUPTED, ExitStatus, usage_error
 
 if TYPE_CHECKING:
     from lapwing.answers.answer import Answer
+    from lapwing.asking.options import AskArguments
     from lapwing.data_set import DataSet
     from lapwing.interfaces.python.remote import RemoteDataSet
 
 
-def require_meant(data_set: DataSet | RemoteDataSet, statement: str, **terms: Any) -> None:
+def require_meant(data_set: DataSet | RemoteDataSet, statement: str, options: AskArguments) -> None:
     """Where a person can answer: ask before a large part of the budget is spent. Elsewhere the limits of the catalogue protect it."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
@@ -28,7 +29,7 @@ def require_meant(data_set: DataSet | RemoteDataSet, statement: str, **terms: An
     from lapwing.errors import LapwingError
 
     try:
-        values = data_set.explain(statement, **terms).to_dict()
+        values = data_set.explain(statement, **options).to_dict()
     except LapwingError:
         return  # asking tells why, and nothing is charged
     share = values["share_of_budget"]

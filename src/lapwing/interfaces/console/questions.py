@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +12,11 @@ from pydantic import ValidationError
 
 from lapwing.errors import CallRefused
 from lapwing.interfaces.http.shapes import AskedBody
+from lapwing.interfaces.http.statement_words import says_terms
 
 TOKEN_LENGTH_MAX = 24_000
 """Longest form in an address; servers and proxies refuse longer ones."""
 _TEXT_MAX = 70_000
-_TERMS = re.compile(r"\bwith\s+privacy\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,8 @@ class PageQuestion:
 
     @property
     def says_terms(self) -> bool:
-        """Whether the statement itself may say what it costs."""
-        return _TERMS.search(self.sql) is not None
+        """Whether the statement itself says what it is asked on."""
+        return says_terms(self.sql)
 
     def body(self) -> AskedBody:
         """What the HTTP interface is sent. A price in the statement goes before the one beside it."""

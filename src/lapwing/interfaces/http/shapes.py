@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
+from lapwing.asking.options import AskOptions, AskRequest
 from lapwing.interfaces.http.problems import MEDIA_TYPE
 
 Number = Annotated[int, Path(ge=1, le=2**53)]
@@ -30,6 +31,10 @@ class AskedBody(StrictBody):
     dialect: Literal["duckdb", "postgres"] = "duckdb"
     scaled_groups: bool | None = None
     reuse: Literal["auto", "never", "only"] | None = None
+
+    def request(self, analyst: str, request_id: str | None = None) -> AskRequest:
+        """As it is asked: every field but the statement is an option."""
+        return AskRequest(self.sql, AskOptions(**self.model_dump(exclude={"sql"})), analyst, request_id)
 
 
 class Wish(StrictBody):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from lapwing.asking.options import written_terms
 from lapwing.asking.vocabulary import KEYWORDS, TYPES, function_names
 
 
@@ -11,3 +12,8 @@ from lapwing.asking.vocabulary import KEYWORDS, TYPES, function_names
 def statement_words() -> dict[str, str]:
     """By their kind, in lower case, with blanks between them."""
     return {kind: " ".join(words).lower() for kind, words in (("keywords", KEYWORDS), ("types", TYPES), ("builtin", function_names()))}
+
+
+def says_terms(sql: str) -> bool:
+    """Whether a statement says itself, in ``WITH PRIVACY (..)``, what it is asked on."""
+    return bool(written_terms(sql, dialect="duckdb"))

@@ -14,17 +14,17 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.data_set_view import data_set_html
 from lapwing.answers.display.budget import BudgetView
 from lapwing.asking.answer_bytes import MEDIA_TYPE, budget_view, cost_value, unpacked
 from lapwing.asking.explanation import Explanation
-from lapwing.asking.options import Number
+from lapwing.asking.options import AskArguments, AskOptions, Number, with_options
 from lapwing.curator.curator import Entry
 from lapwing.errors import LapwingError, LedgerError
 from lapwing.interfaces.python.remote_releases import RemoteRelease, RemoteReleasePlan, RemoteReleases, release_body
@@ -68,23 +68,13 @@ class RemoteDataSet:
     def close(self) -> None:
         """Nothing is kept open between requests."""
 
-    def ask(
-        self,
-        sql: str,
-        *,
-        epsilon: Number | None = None,
-        confidence: Number | None = None,
-        request_id: str | None = None,
-        dialect: str = "duckdb",
-        scaled_groups: bool | None = None,
-        reuse: str | None = None,
-        waiting: Waiting | None = None,
-    ) -> Answer:
+    @with_options
+    def ask(self, sql: str, *, request_id: str | None = None, waiting: Waiting | None = None, **options: Unpack[AskArguments]) -> Answer:
         """Answer a statement, as a local data set does. A connection that breaks costs nothing: the request has a name, and is sent again.
 
         A long answer is waited for; a terminal or a notebook shows it, or ``waiting`` is told.
         """
-        body = _question(sql, epsilon, confidence, dialect, scaled_groups, reuse)
+        body = _question(sql, options)
         key = secrets.token_hex(16) if request_id is None else request_id
 
         def work() -> Answer:
@@ -96,31 +86,15 @@ class RemoteDataSet:
 
         return waited_for(work, waiting)
 
-    def replay(
-        self,
-        sql: str,
-        *,
-        epsilon: Number | None = None,
-        confidence: Number | None = None,
-        dialect: str = "duckdb",
-        scaled_groups: bool | None = None,
-    ) -> Answer:
+    @with_options
+    def replay(self, sql: str, **options: Unpack[AskArguments]) -> Answer:
         """The answer to what was answered before; refused (``not-answered-before``) where it would cost something."""
-        body = _question(sql, epsilon, confidence, dialect, scaled_groups)
-        return self._read(self._send("POST", "replay", body=body, headers={"Accept": MEDIA_TYPE}))
+        return self._read(self._send("POST", "replay", body=_question(sql, options), headers={"Accept": MEDIA_TYPE}))
 
-    def explain(
-        self,
-        sql: str,
-        *,
-        epsilon: Number | None = None,
-        confidence: Number | None = None,
-        dialect: str = "duckdb",
-        scaled_groups: bool | None = None,
-        reuse: str | None = None,
-    ) -> Explanation:
+    @with_options
+    def explain(self, sql: str, **options: Unpack[AskArguments]) -> Explanation:
         """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data."""
-        told = self._send("POST", "explain", body=_question(sql, epsilon, confidence, dialect, scaled_groups, reuse)).json()
+        told = self._send("POST", "explain", body=_question(sql, options)).json()
         lines = tuple((str(name), str(text)) for name, text in told["lines"])
         return Explanation(lines, cost_value(told["cost"]), told["values"])
 
@@ -234,23 +208,12 @@ class AsyncDataSet:
         """Give up the threads; what was sent is not waited for."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    @with_options
     async def ask(
-        self,
-        sql: str,
-        *,
-        epsilon: Number | None = None,
-        confidence: Number | None = None,
-        request_id: str | None = None,
-        dialect: str = "duckdb",
-        scaled_groups: bool | None = None,
-        reuse: str | None = None,
-        waiting: Waiting | None = None,
+        self, sql: str, *, request_id: str | None = None, waiting: Waiting | None = None, **options: Unpack[AskArguments]
     ) -> Answer:
         """As :meth:`RemoteDataSet.ask`; ``waiting`` is told whenever the server says that it takes longer."""
-        body, key = (
-            _question(sql, epsilon, confidence, dialect, scaled_groups, reuse),
-            secrets.token_hex(16) if request_id is None else request_id,
-        )
+        body, key = _question(sql, options), secrets.token_hex(16) if request_id is None else request_id
         start = time.monotonic()
         while True:
             answer = await self._run(lambda: self._data_set._asked(body, key))
@@ -260,34 +223,15 @@ class AsyncDataSet:
                 waiting(time.monotonic() - start)
             await asyncio.sleep(answer)
 
-    async def replay(
-        self,
-        sql: str,
-        *,
-        epsilon: Number | None = None,
-        confidence: Number | None = None,
-        dialect: str = "duckdb",
-        scaled_groups: bool | None = None,
-    ) -> Answer:
+    @with_options
+    async def replay(self, sql: str, **options: Unpack[AskArguments]) -> Answer:
         """As :meth:`RemoteDataSet.replay`."""
-        ask = self._data_set.replay
-        return await self._run(lambda: ask(sql, epsilon=epsilon, confidence=confidence, dialect=dialect, scaled_groups=scaled_groups))
+        return await self._run(lambda: self._data_set.replay(sql, **options))
 
-    async def explain(
-        self,
-        sql: str,
-        *,
-        epsilon: Number | None = None,
-        confidence: Number | None = None,
-        dialect: str = "duckdb",
-        scaled_groups: bool | None = None,
-        reuse: str | None = None,
-    ) -> Explanation:
+    @with_options
+    async def explain(self, sql: str, **options: Unpack[AskArguments]) -> Explanation:
         """As :meth:`RemoteDataSet.explain`."""
-        explain = self._data_set.explain
-        return await self._run(
-            lambda: explain(sql, epsilon=epsilon, confidence=confidence, dialect=dialect, scaled_groups=scaled_groups, reuse=reuse)
-        )
+        return await self._run(lambda: self._data_set.explain(sql, **options))
 
     async def tables(self) -> tuple[str, ...]:
         """Names of the tables that statements may use: protected ones, then public ones."""
@@ -395,17 +339,14 @@ def connect(
     return RemoteDataSet(transport, seen[0] if data_set is None else data_set, keys=None if keys is None else Path(keys))
 
 
-def _question(
-    sql: str, epsilon: Number | None, confidence: Number | None, dialect: str, scaled_groups: bool | None, reuse: str | None = None
-) -> dict[str, Any]:
-    body: dict[str, Any] = {"sql": sql, "dialect": dialect}
-    body |= {name: _number(value) for name, value in (("epsilon", epsilon), ("confidence", confidence)) if value is not None}
-    return body | {name: value for name, value in (("scaled_groups", scaled_groups), ("reuse", reuse)) if value is not None}
+def _question(sql: str, options: AskArguments) -> dict[str, Any]:
+    given = {name: value for name, value in asdict(AskOptions(**options)).items() if value is not None}
+    return {"sql": sql} | {name: value if isinstance(value, bool) else _number(value) for name, value in given.items()}
 
 
 def _number(value: Number) -> str | float:
     """A number as it is sent: what is exact stays exact."""
-    return value if isinstance(value, float) else str(Fraction(value)) if isinstance(value, Fraction) else str(value)
+    return value if isinstance(value, float) else str(value)
 
 
 def _quoted(name: str) -> str:

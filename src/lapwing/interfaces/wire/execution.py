@@ -32,7 +32,7 @@ from lapwing.interfaces.wire.messages import FieldSpec, formats_of
 from lapwing.interfaces.wire.parameters import TYPE_NAMES, FilledText, filled, parameter_types, sampled
 from lapwing.interfaces.wire.portals import NamedObjects, PortalInUse, PreparedStatement
 from lapwing.interfaces.wire.refusals import LocatedError, ShadowError
-from lapwing.interfaces.wire.request import Asking
+from lapwing.interfaces.wire.request import RequestHandler
 from lapwing.interfaces.wire.results import AnswerRows, RowsToSend, ShadowCells, StatementOutcome, fields_of, rows_of
 from lapwing.interfaces.wire.shadow.link import ShadowLink
 from lapwing.interfaces.wire.shadow.pool import ShadowPool
@@ -46,7 +46,7 @@ IDLE, OPEN, FAILED = "I", "T", "E"
 class Runner:
     """Runs the statements of one session, one after the other."""
 
-    asking: Asking
+    handler: RequestHandler
     pool: ShadowPool
     columns: Mapping[str, int]
     """Types of the columns of the data set, to guess those of parameters."""
@@ -74,8 +74,8 @@ class Runner:
                 await self._paced()
                 text = await apart(ask.text, lambda: sampled(ask.text, statement.types) if portal is None else self._filled(ask, portal))
                 with _pointing_at(ask, text):
-                    columns = await self.asking.columns(text.text)
-                return fields_of(columns, self.asking.settings.shape)
+                    columns = await self.handler.columns(text.text)
+                return fields_of(columns, self.handler.settings.shape)
             case AboutCatalogue() as about:
                 async with self._shadow(about) as link:
                     return (await link.prepare(about.text, statement.types)).fields
@@ -108,7 +108,7 @@ class Runner:
             case AboutCatalogue() as about:
                 return await self._ask_shadow(about, portal)
             case SetSetting(name, value, local):
-                told = self.asking.settings.set(name, value, local=local)
+                told = self.handler.settings.set(name, value, local=local)
                 return StatementOutcome("RESET" if value is None else "SET", status=told)
             case ShowOne(name):
                 return await self._show(name)
@@ -158,7 +158,7 @@ class Runner:
                 self.kept.portals.clear()
                 if everything:
                     self.kept.statements.clear()
-                    self.asking.settings.set("all", None)
+                    self.handler.settings.set("all", None)
                 return StatementOutcome("DISCARD ALL" if everything else "DISCARD")
             case _:
                 raise LapwingError("internal", "a statement that nobody runs")
@@ -166,9 +166,9 @@ class Runner:
     async def _ask(self, ask: Ask, portal: PortalInUse) -> StatementOutcome:
         text = await apart(ask.text, lambda: self._filled(ask, portal))
         with _pointing_at(ask, text):
-            answer = await self.asking.answer(text.text)
+            answer = await self.handler.answer(text.text)
         told = portal.described or portal.statement.described
-        fields, rows = await asyncio.to_thread(rows_of, answer, told, self.asking.settings.shape)
+        fields, rows = await asyncio.to_thread(rows_of, answer, told, self.handler.settings.shape)
         return StatementOutcome(f"SELECT {len(rows)}", fields, rows, tuple(await asyncio.to_thread(answer.in_words)))
 
     async def _ask_shadow(self, about: AboutCatalogue, portal: PortalInUse) -> StatementOutcome:
@@ -183,19 +183,19 @@ class Runner:
     @asynccontextmanager
     async def _shadow(self, about: AboutCatalogue | None = None) -> AsyncIterator[ShadowLink]:
         """A connection to the shadow, for somebody whose key is still good; its errors point into what the client sent."""
-        await self.asking.allowed(Act.SEE)
+        await self.handler.allowed(Act.SEE)
         try:
-            async with self.pool.lent(self.asking.settings.for_shadow(), self.asking.name) as link:
+            async with self.pool.lent(self.handler.settings.for_shadow(), self.handler.name) as link:
                 yield link
         except ShadowError as error:
             raise (error if about is None else error.placed(about.query.original)) from None
 
     async def _paced(self) -> None:
-        while wait := self.catalogue_rates.seconds_to_wait(self.asking.name):
+        while wait := self.catalogue_rates.seconds_to_wait(self.handler.name):
             await asyncio.sleep(wait)
 
     async def _show(self, name: str) -> StatementOutcome:
-        value = self.asking.settings.shown(name)
+        value = self.handler.settings.shown(name)
         if value is None:
             async with self._shadow() as link:
                 given = await link.run("SELECT pg_catalog.current_setting($1)", (TEXT,), (name.encode(),), (), ())
@@ -204,7 +204,7 @@ class Runner:
         return StatementOutcome("SHOW", (FieldSpec(name, TEXT),), AnswerRows(([value],), (TEXT,), 1))
 
     def _transaction(self, word: str) -> StatementOutcome:
-        settings = self.asking.settings
+        settings = self.handler.settings
         if word in ("BEGIN", "START TRANSACTION"):
             if self.status == IDLE:
                 self.status = OPEN
@@ -231,7 +231,7 @@ class Runner:
         return StatementOutcome("DECLARE CURSOR")
 
     async def _fetch(self, name: str, count: int | None, *, move: bool, formats: Sequence[int]) -> StatementOutcome:
-        await self.asking.allowed(Act.SEE)
+        await self.handler.allowed(Act.SEE)
         cursor = self._cursor(name)
         if cursor.outcome is None:
             cursor.formats = formats

@@ -25,7 +25,7 @@ from lapwing.interfaces.wire.messages import ProtocolError, message, parameter_s
 from lapwing.interfaces.wire.parameters import TYPE_NAMES
 from lapwing.interfaces.wire.portals import NamedObjects, PortalMemory
 from lapwing.interfaces.wire.refusals import error_message
-from lapwing.interfaces.wire.request import Asking, LoginEnded, as_shown
+from lapwing.interfaces.wire.request import LoginEnded, RequestHandler, as_shown
 from lapwing.interfaces.wire.session import WireSession
 from lapwing.interfaces.wire.settings import REPORTED, SessionSettings
 from lapwing.interfaces.wire.shadow.database import DeclaredTable, address_of, make_shadow, shadow_name
@@ -174,9 +174,9 @@ class Listener:
 
     def _runner(self, who: LoggedIn, wired: WiredDataSet, settings: SessionSettings) -> Runner:
         spending = SessionSpending(who.identity.name, who.data_set, self.settings.session_share, self._daily)
-        asking = Asking(self.office, wired.served, who.key_id, who.identity.name, settings, spending)
+        handler = RequestHandler(self.office, wired.served, who.key_id, who.identity.name, settings, spending)
         kept = NamedObjects(who.identity.name, self._kept)
-        return Runner(asking, wired.pool, wired.columns, kept, catalogue_rates=self._catalogue_rates)
+        return Runner(handler, wired.pool, wired.columns, kept, catalogue_rates=self._catalogue_rates)
 
     async def _wired(self, data_set: str) -> WiredDataSet:
         async with self._gate:

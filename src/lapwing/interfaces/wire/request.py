@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 from lapwing.answers.answer import Answer
+from lapwing.asking.ask import ask
+from lapwing.asking.options import AskOptions, AskRequest, written_terms
 from lapwing.asking.result_columns import ResultColumns, asked_columns
+from lapwing.catalog import Settings
 from lapwing.curator.cost_estimate import also_on_charge
 from lapwing.data_set import DataSet
 from lapwing.errors import CallRefused, LapwingError, Refused
@@ -29,7 +31,6 @@ DIALECT = "postgres"
 LOOK_AGAIN_SECONDS = 0.5
 LEFT_MAX = 10
 """Questions that were broken off, of which a session is told what came."""
-_TERMS = re.compile(r"\bwith\s+privacy\b", re.IGNORECASE)
 
 
 class LoginEnded(Exception):
@@ -37,7 +38,7 @@ class LoginEnded(Exception):
 
 
 @dataclass(slots=True)
-class Asking:
+class RequestHandler:
     """What a session needs to ask."""
 
     office: AppState
@@ -81,7 +82,7 @@ class Asking:
             wait = self.office.rates.seconds_to_wait(identity.name)
             if wait:
                 raise too_many(wait)
-            answer = await self._asked(self._with_terms(text), number, notes)
+            answer = await self._asked(text, number, notes)
             self.charge = f"it was answered: {answer.summary()}; asking the same again is free"
             return answer
         except LapwingError as error:
@@ -95,19 +96,12 @@ class Asking:
             self.office.audit.write(**caller(), outcome=outcome, charges=notes.charges)
 
     async def _asked(self, text: str, number: str, notes: CallNotes) -> Answer:
-        epsilon, confidence = self.settings.own("epsilon"), self.settings.own("confidence")
-        said = _names_terms(text)
+        said = {name: self.settings.own(name) or None for name in ("epsilon", "error", "confidence")}
 
         def work(opened: DataSet) -> Answer:
-            with opened.curator.questions.one_by_one((text, epsilon, confidence)):  # tiles of a dashboard ask the same at once
-                return opened.ask(
-                    text,
-                    epsilon=None if said or not epsilon else epsilon,
-                    confidence=None if said or not confidence else confidence,
-                    analyst=self.name,
-                    request_id=f"wire:{number}",
-                    dialect=DIALECT,
-                )
+            request = AskRequest(*_with_terms(text, said, opened.curator.settings), self.name, f"wire:{number}")
+            with opened.curator.questions.one_by_one((request.sql, request.options)):  # tiles of a dashboard ask the same at once
+                return ask(opened.curator, request)
 
         until = time.monotonic() + self.settings.timeout_seconds
         while True:
@@ -150,15 +144,6 @@ class Asking:
         self.charge = question.charge()
         return self.charge
 
-    def _with_terms(self, text: str) -> str:
-        """The text with the accuracy that the session asks for, where the statement says nothing itself."""
-        error, confidence = self.settings.own("error"), self.settings.own("confidence")
-        if not error or _names_terms(text) or text.lstrip()[:4].lower() in ("show", "desc"):
-            return text
-        terms = [f"error = '{error}'" if error.endswith("%") else f"error = {error}"]
-        terms += [f"confidence = {confidence}"] if confidence else []
-        return f"{text} WITH PRIVACY ({', '.join(terms)})"
-
     async def allowed(self, act: Act) -> Identity:
         """Who it is; :class:`LoginEnded` where the key is not good any more, ``forbidden`` where they may not do this."""
         identity = await asyncio.to_thread(self.office.identities.of_key_id, self.key_id)
@@ -169,6 +154,18 @@ class Asking:
         return identity
 
 
+def _with_terms(text: str, said: Mapping[str, str | None], settings: Settings) -> tuple[str, AskOptions]:
+    """A statement with the price or the accuracy that its session asks for, where it says nothing itself."""
+    if written_terms(text, dialect=DIALECT, settings=settings):
+        return text, AskOptions(dialect=DIALECT)
+    error, confidence = said["error"], said["confidence"]
+    if not error or text.lstrip()[:4].lower() in ("show", "desc"):
+        return text, AskOptions(epsilon=said["epsilon"], confidence=confidence, dialect=DIALECT)
+    terms = [f"error = '{error}'" if error.endswith("%") else f"error = {error}"]
+    terms += [f"confidence = {confidence}"] if confidence else []
+    return f"{text} WITH PRIVACY ({', '.join(terms)})", AskOptions(dialect=DIALECT)
+
+
 def _columns(opened: DataSet, *, text: str, analyst: str) -> ResultColumns:
     return asked_columns(opened.curator, text, dialect=DIALECT, analyst=analyst)
 
@@ -177,11 +174,6 @@ def _taken_note_of(waited: asyncio.Future[Answer]) -> None:
     """An error that nobody waits for any more is not written to a log."""
     if not waited.cancelled():
         waited.exception()
-
-
-def _names_terms(text: str) -> bool:
-    """Whether a statement may say itself what it costs."""
-    return _TERMS.search(text) is not None
 
 
 def as_shown(error: Exception) -> LapwingError:

@@ -97,7 +97,7 @@ class WireSession:
     @property
     def key_id(self) -> str:
         """The key that it was opened with."""
-        return self.runner.asking.key_id
+        return self.runner.handler.key_id
 
     def end_login(self) -> None:
         """The key is not good any more: break off what runs, and go."""
@@ -162,10 +162,10 @@ class WireSession:
     async def _ended(self, work: Coroutine[Any, Any, None]) -> None:
         """Come back when the work is done; it is broken off when that is asked for, takes too long, or nobody is there to be answered."""
         running, gone = asyncio.ensure_future(work), asyncio.ensure_future(self.reader.gone.wait())
-        self._running, asking = running, self.runner.asking
-        asking.charge = ""
+        self._running, handler = running, self.runner.handler
+        handler.charge = ""
         try:
-            await asyncio.wait({running, gone}, timeout=asking.settings.timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({running, gone}, timeout=handler.settings.timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._running = None
             gone.cancel()
@@ -176,9 +176,9 @@ class WireSession:
         if over and gone.done() and not gone.cancelled():
             raise _ClientGone
         if over:
-            raise _BrokenOff(CallRefused("wire-time-over", "the statement took longer than statement_timeout", hint=asking.charge))
+            raise _BrokenOff(CallRefused("wire-time-over", "the statement took longer than statement_timeout", hint=handler.charge))
         if running.cancelled():
-            raise _BrokenOff(CallRefused("wire-cancelled", "the statement was cancelled, as asked for", hint=asking.charge))
+            raise _BrokenOff(CallRefused("wire-cancelled", "the statement was cancelled, as asked for", hint=handler.charge))
         running.result()
 
     # -- the simple protocol -----------------------------------------------------------------------------------------------------------
@@ -309,11 +309,11 @@ class WireSession:
 
     def _tell_news(self) -> None:
         """What came of questions that were broken off before."""
-        for news in self.runner.asking.news() if self.runner.asking.settings.wants_notices else ():
+        for news in self.runner.handler.news() if self.runner.handler.settings.wants_notices else ():
             self._write(notice(news))
 
     def _begin_outcome(self, outcome: StatementOutcome) -> None:
-        if outcome.notices and self.runner.asking.settings.wants_notices:
+        if outcome.notices and self.runner.handler.settings.wants_notices:
             self._write(notice(outcome.notices[0], detail="\n".join(outcome.notices[1:])))
         if outcome.status is not None:
             self._write(parameter_status(*outcome.status))

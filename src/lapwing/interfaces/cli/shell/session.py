@@ -30,6 +30,7 @@ from lapwing.interfaces.python.waiting import SHOWN_AFTER_SECONDS, begun, on_ter
 if TYPE_CHECKING:
     from lapwing.answers.answer import Answer
     from lapwing.asking.explanation import Explanation
+    from lapwing.asking.options import AskArguments
     from lapwing.data_set import DataSet
     from lapwing.interfaces.python.remote import RemoteDataSet
 
@@ -105,7 +106,7 @@ class ShellSession:
         self.share_left = 1 - answer.remaining.share_spent
         write_answer(answer, AnswerFormat(self.terms["format"]))
 
-    def _waited(self, text: str, terms: dict[str, Any]) -> Answer:
+    def _waited(self, text: str, terms: AskArguments) -> Answer:
         """The answer. A thread asks, so that Ctrl-C leaves the waiting and not a charge without an answer."""
         key = _key(text, terms)
         asking = self._left.pop(key, None) or begun(lambda: self.data_set.ask(text, **terms))
@@ -200,7 +201,7 @@ class ShellSession:
         return ReportFormat.JSON if self.terms["format"] == AnswerFormat.JSON else ReportFormat.TABLE
 
 
-def _key(text: str, terms: dict[str, Any]) -> _Key:
+def _key(text: str, terms: AskArguments) -> _Key:
     return text, tuple(sorted(terms.items()))
 
 

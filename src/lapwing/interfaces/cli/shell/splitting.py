@@ -51,16 +51,6 @@ def without_semicolon(text: str) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def bare_words(text: str) -> str:
-    """A text with blanks where texts, quoted names and comments stand."""
-    kept, at = "", 0
-    while (piece := _PIECE.search(text, at)) is not None:
-        end = _comment_end(text, piece.start()) if piece.group() == "/*" else piece.end()
-        kept += text[at : piece.start()] + (";" if piece.group() == ";" else " " * (end - piece.start()))
-        at = end
-    return kept + text[at:]
-
-
 def _comment_end(text: str, at: int) -> int:
     depth = 0
     for mark in _COMMENT_MARK.finditer(text, at):

@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lapwing.interfaces.cli.exits import usage_error
-from lapwing.interfaces.cli.shell.splitting import bare_words
 from lapwing.interfaces.cli.views import AnswerFormat, SqlSpelling
 
-_CLAUSE = re.compile(r"\bwith\s+privacy\s*\(.*", re.IGNORECASE | re.DOTALL)
+if TYPE_CHECKING:
+    from lapwing.asking.options import AskArguments
+
 UNSEEN, ALWAYS, NEVER = "unseen", "always", "never"
 """When paying is confirmed: if the price was not on the screen, for every price, or for none."""
 
@@ -80,18 +81,19 @@ class ShellTerms:
     def __getitem__(self, name: str) -> str:
         return self.values[name]
 
-    def asked(self, statement: str) -> tuple[str, dict[str, Any]]:
+    def asked(self, statement: str) -> tuple[str, AskArguments]:
         """A statement as it is asked, and on which terms. What its own WITH PRIVACY says goes before what is set."""
-        terms: dict[str, Any] = {"dialect": self["dialect"]}
-        clause = _CLAUSE.search(bare_words(statement))
-        own = "" if clause is None else clause.group().lower()
+        from lapwing.asking.options import written_terms
+
+        terms: AskArguments = {"dialect": self["dialect"]}
+        own = written_terms(statement, dialect=self["dialect"])
         if self["confidence"] and "confidence" not in own:
             terms["confidence"] = self["confidence"]
         if self["scaled_groups"] == "on" and "scaled_groups" not in own:
             terms["scaled_groups"] = True
         if self["reuse"] != SETTINGS["reuse"].default and "reuse" not in own and _is_question(statement):
             terms["reuse"] = self["reuse"]
-        if any(word in own for word in ("epsilon", "rho", "error")):
+        if "asked" in own:
             return statement, terms
         if self["epsilon"]:
             terms["epsilon"] = self["epsilon"]

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, Response
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.display.budget import epsilon_of_cost
+from lapwing.asking import ask as answering
 from lapwing.asking.answer_bytes import budget_fields, cost_fields
 from lapwing.asking.replay_terms import asked_before
 from lapwing.curator.curator import Entry
@@ -93,15 +94,7 @@ async def explain(question: AskedBody, call: Annotated[AuthorizedRequest, Depend
     """What a statement would cost and how accurate it would be. Free; no row is read."""
 
     def work(opened: DataSet) -> dict[str, Any]:
-        explained = opened.explain(
-            question.sql,
-            epsilon=question.epsilon,
-            confidence=question.confidence,
-            analyst=call.identity.name,
-            dialect=question.dialect,
-            scaled_groups=question.scaled_groups,
-            reuse=question.reuse,
-        )
+        explained = answering.explain(opened.curator, question.request(call.identity.name))
         lines = [list(line) for line in explained.lines]
         return {"lines": lines, "cost": cost_fields(explained.cost), "values": explained.to_dict(), "text": str(explained)}
 
@@ -138,7 +131,7 @@ async def asked(question: AskedBody, call: AuthorizedRequest, key: str) -> Answe
     """The answer to a statement; None where it is not there yet: ask again, by the same name."""
     try:
         same = (call.identity.name, key, question.model_dump_json())
-        return await call.run(lambda opened: _answer(opened, question, call.identity.name, key), name=same)
+        return await call.run(lambda opened: answering.ask(opened.curator, question.request(call.identity.name, key)), name=same)
     except TimeoutError:
         return None
     except Refused as error:
@@ -150,17 +143,7 @@ async def asked(question: AskedBody, call: AuthorizedRequest, key: str) -> Answe
 async def replayed(question: AskedBody, call: AuthorizedRequest) -> Answer:
     """The answer to a statement that was answered before."""
 
-    def work(opened: DataSet) -> Answer:
-        return opened.replay(
-            question.sql,
-            epsilon=question.epsilon,
-            confidence=question.confidence,
-            analyst=call.identity.name,
-            dialect=question.dialect,
-            scaled_groups=question.scaled_groups,
-        )
-
-    return await call.run(work)
+    return await call.run(lambda opened: answering.replay(opened.curator, question.request(call.identity.name)))
 
 
 @router.get("/data-sets/{data_set}/budget", responses=replies())
@@ -268,19 +251,6 @@ def form_of(request: Request) -> str:
     if form is None:
         raise CallRefused("not-acceptable", f"answers are sent as {', '.join(formats.FORMATS)}")
     return form
-
-
-def _answer(opened: DataSet, question: AskedBody, who: str, key: str) -> Answer:
-    return opened.ask(
-        question.sql,
-        epsilon=question.epsilon,
-        confidence=question.confidence,
-        analyst=who,
-        request_id=key,
-        dialect=question.dialect,
-        scaled_groups=question.scaled_groups,
-        reuse=question.reuse,
-    )
 
 
 def later(key: str) -> Response:

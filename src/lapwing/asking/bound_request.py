@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.answers.answer import Answer, CostView
@@ -15,7 +15,8 @@ from lapwing.asking.accuracy_targets import Target
 from lapwing.asking.bound_statement import BoundStatement
 from lapwing.asking.explanation import Explanation, explanation
 from lapwing.asking.norm_histograms import PricedNorms, buy_norms, fits_of, priced_norms
-from lapwing.asking.options import Terms, pilot_epsilons
+from lapwing.asking.options import AskRequest, Terms, pilot_epsilons
+from lapwing.asking.purchase import PriorCharge, Purchase
 from lapwing.asking.release_reuse import ReusableStatement, ServingRelease
 from lapwing.curator.charged_release import ChargedRelease
 from lapwing.curator.curator import Curator
@@ -27,36 +28,14 @@ from lapwing.sql.text.privacy_words import Question
 
 
 @dataclass(frozen=True, slots=True)
-class PriorCharge:
-    """What was asked before a statement and belongs to it: what it cost, and what should be said about it."""
-
-    cost: Cost = field(default_factory=Cost.zero)
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Purchase:
-    """A release, None where nothing had to be measured, with its plan and all that was charged for it."""
-
-    planned: PlannedStatement
-    answered: ChargedRelease | None
-    cost: Cost
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Posed:
+class BoundRequest:
     """A statement that somebody asks: bound, with its terms."""
 
     curator: Curator
-    sql: str
+    request: AskRequest
     words: Question
-    dialect: str
     bound: BoundStatement
     terms: Terms
-    analyst: str
-    reuse: Reuse = Reuse.NEVER
-    """Whether a release may answer it."""
 
     def pilots(self) -> tuple[Fraction, ...]:
         """The losses of pilots, for a statement asked for an accuracy."""
@@ -66,30 +45,29 @@ class Posed:
         """The loss of a question that named no price when the version was prepared."""
         return statement_loss(self.bound.budget, self.curator.prepared.defaults.epsilon)
 
-    def answer(self, *, request_id: str | None, before: PriorCharge | None = None) -> Answer:
+    def answer(self, before: PriorCharge | None = None) -> Answer:
         """The answer; ``before`` is what was asked first and belongs to it."""
         before = PriorCharge() if before is None else before
         if (served := self._served()) is not None:
             return served
-        bought = self.bought(request_id=request_id)
+        bought = self.bought()
         return self._declared(bought.planned, before) if bought.answered is None else self._assembled(bought, bought.answered, before)
 
-    def bought(self, *, request_id: str | None) -> Purchase:
+    def bought(self) -> Purchase:
         """What the statement needs is bought, or found."""
-        goal = self.terms.goal
+        goal, request = self.terms.goal, self.request
         planned = self.bound.plan_at(goal if isinstance(goal, Fraction) else self.pilots()[0])
         if planned.measured is None:
             return Purchase(planned, None, Cost.zero())
         check_post(planned, self.bound.statement.post)
         if isinstance(goal, Target):
-            hit = self._aim(goal).reach(request_id=request_id)
-            return Purchase(hit.planned, hit.answered, hit.cost, hit.notes)
+            return self._aim(goal).reach()
         priced, paid = self._norms(planned, goal), Cost.zero()
         if priced.wanted:
             self._require_affordable(planned, priced)
-            fits, paid = buy_norms(self.curator, priced, sql=self.sql, analyst=self.analyst, request_id=request_id)
+            fits, paid = buy_norms(self.curator, priced, sql=request.sql, analyst=request.analyst, request_id=request.request_id)
             planned = self.bound.plan_with(goal - priced.loss, fits)
-        answered = self.curator.answer(planned.certified.plan, summary=self.sql, analyst=self.analyst, request_id=request_id)
+        answered = self.curator.answer(planned.certified.plan, summary=request.sql, analyst=request.analyst, request_id=request.request_id)
         notes = ("answered before on this version: free, the same answer bit for bit",) if answered.free else ()
         return Purchase(planned, answered, paid if answered.free else paid + planned.certified.cost, notes)
 
@@ -104,25 +82,25 @@ class Posed:
                 return self._aim(goal).explanation()
         else:
             planned, priced = self.priced(goal)
-        confidence, analyst = self.terms.confidence, self.analyst
+        confidence, analyst = self.terms.confidence, self.request.analyst
         return explanation(self.bound.statement, planned, self.curator, confidence=confidence, analyst=analyst, norms=priced)
 
     def _reusable(self) -> ReusableStatement:
-        return ReusableStatement(self.curator, self.bound.statement, self.terms.confidence, self.analyst, self.reuse)
+        return ReusableStatement(self.curator, self.bound.statement, self.terms.confidence, self.request.analyst, self.terms.reuse)
 
     def _server(self) -> ServingRelease | None:
         """The release that may answer it; None where what was bought before does, where nothing has to be bought, or where none may."""
         goal = self.terms.goal
-        if self.reuse is Reuse.NEVER or not self.bound.statement.privates:
+        if self.terms.reuse is Reuse.NEVER or not self.bound.statement.privates:
             return None
-        if self.reuse is Reuse.ONLY or (isinstance(goal, Target) and self._reusable().is_possible):
+        if self.terms.reuse is Reuse.ONLY or (isinstance(goal, Target) and self._reusable().is_possible):
             return self._reusable().server(None)
         if isinstance(goal, Target) or not self._reusable().is_possible:
             return None
         planned, norms = self.priced(goal)
         if planned.measured is None:
             return None
-        if not norms.missing() and self.curator.stored(planned.certified, analyst=self.analyst) is not None:
+        if not norms.missing() and self.curator.stored(planned.certified, analyst=self.request.analyst) is not None:
             return None
         return self._reusable().server(planned)
 
@@ -142,7 +120,7 @@ class Posed:
 
     def _norms(self, planned: PlannedStatement, price: Fraction) -> PricedNorms:
         is_pure = planned.measured is not None and planned.measured.cost.pure is not None
-        return priced_norms(self.curator, planned.wanted, price=price, analyst=self.analyst, pure=is_pure)
+        return priced_norms(self.curator, planned.wanted, price=price, analyst=self.request.analyst, pure=is_pure)
 
     def _require_affordable(self, planned: PlannedStatement, priced: PricedNorms) -> None:
         """Refuse, before anything is charged, what the budget or a limit cannot pay as a whole, unless it was paid before."""
@@ -150,12 +128,10 @@ class Posed:
         if cost.loss:
             whole = planned.certified.cost
             pure = None if whole.pure is None or cost.pure is None else max(whole.pure, cost.pure)
-            self.curator.ledger.require_payable(self.analyst, Cost(max(whole.loss, cost.loss), whole.delta, pure))
+            self.curator.ledger.require_payable(self.request.analyst, Cost(max(whole.loss, cost.loss), whole.delta, pure))
 
     def _aim(self, target: Target) -> AccuracySolver:
-        return AccuracySolver(
-            self.curator, self.analyst, self.sql, self.words, self.dialect, self.bound, target, self.pilots(), self._usual()
-        )
+        return AccuracySolver(self.curator, self.request, self.words, self.bound, target, self.pilots(), self._usual())
 
     def _declared(self, planned: PlannedStatement, before: PriorCharge) -> Answer:
         """An answer that measures nothing."""
@@ -182,6 +158,6 @@ class Posed:
             self.curator.budget(),
             (*before.notes, *bought.notes, *about, *seen.notes, *self.bound.statement.notes),
             marks=seen.assembled.marks,
-            receipt=self.curator.receipt(answered.stored, analyst=self.analyst),
+            receipt=self.curator.receipt(answered.stored, analyst=self.request.analyst),
             stored=answered.stored.payload,
         )
