@@ -28,7 +28,7 @@ class GlobalOptions:
     token_file: Path | None = None
 
     def but(self, *, directory: Path | None, server: str | None, data_set: str | None, token_file: Path | None) -> GlobalOptions:
-        """The same with what is said after the command."""
+        """The same with the options after the command."""
         if directory is not None and (server or self.server) is not None:
             raise usage_error("a data set is here or on a server, not both")
         return GlobalOptions(

@@ -39,7 +39,7 @@ from lapwing.interfaces.wire.shadow.pool import ShadowPool
 from lapwing.interfaces.wire.values import TEXT, literal
 
 IDLE, OPEN, FAILED = "I", "T", "E"
-"""Where a session stands: outside of a transaction, inside, inside of one that failed."""
+"""The transaction state of a session: outside of a transaction, inside, inside of a failed one."""
 
 
 @dataclass(slots=True)
@@ -182,7 +182,7 @@ class Runner:
 
     @asynccontextmanager
     async def _shadow(self, about: AboutCatalogue | None = None) -> AsyncIterator[ShadowLink]:
-        """A connection to the shadow, for somebody whose key is still good; its errors point into what the client sent."""
+        """A connection to the shadow for a user with a valid key; its errors point into the client's text."""
         await self.asking.allowed(Act.SEE)
         try:
             async with self.pool.lent(self.asking.settings.for_shadow(), self.asking.name) as link:

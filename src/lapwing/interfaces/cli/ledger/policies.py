@@ -1,6 +1,6 @@
 """``lapwing ledger admit``, ``propose`` and the other acts of owners and analysts on a ledger that knows them.
 
-What an option does not say stays as it is: admitting somebody again never drops a limit by the way.
+Omitted options change nothing: admitting an analyst again never drops a limit.
 """
 
 from __future__ import annotations

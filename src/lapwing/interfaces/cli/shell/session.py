@@ -56,7 +56,7 @@ class ShellSession:
         self.status: int = ExitStatus.OK
         self.is_over = False
         self.share_left: float | None = None
-        """What was left of the budget when it was last heard of."""
+        """The remaining budget as last known."""
         self._left: dict[_Key, Future[Answer]] = {}
         """Statements that were not waited for."""
         self._told_of: set[_Key] = set()
@@ -77,7 +77,7 @@ class ShellSession:
                 return
 
     def _guarded(self, statement: str, work: Callable[[], None]) -> None:
-        """Do something; whatever it raises is told, and remembered as the status."""
+        """Run an action; report any error and store it as the status."""
         self.status = ExitStatus.OK
         try:
             work()
