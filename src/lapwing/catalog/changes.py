@@ -90,7 +90,7 @@ def _dataset(old: Declaration, new: Declaration) -> list[Change]:
     if before.preparation is not after.preparation:
         changes.append(_prepare("dataset.preparation", "whether rows are copied belongs to a version"))
     if before.noise is not after.noise:
-        changes.append(_keeps("dataset.noise", "the laws of the noise are the same, whoever draws it"))
+        changes.append(_keeps("dataset.noise", "both samplers draw noise of the same laws"))
     if before.unit != after.unit:
         changes.append(_override("dataset.unit", "answers already given promise protection to the old unit"))
     if before.neighbours != after.neighbours:

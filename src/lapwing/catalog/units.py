@@ -150,7 +150,7 @@ def _check_rows_or_owners(report: ProblemReport, paths: Mapping[str, UnitPath | 
     owned = next((path.end for path in paths.values() if isinstance(path, UnitPath)), None)
     for table, path in paths.items():
         if isinstance(path, RowUnit) and owned is not None:
-            message = f"the units of this table are its rows, and elsewhere they are told apart by `{owned}`"
+            message = f"the units of this table are its rows, and elsewhere they are identified by `{owned}`"
             report.problem("catalogue-bad-unit", ("tables", table, "unit"), message, hint="all tables of a data set share one unit")
 
 
@@ -162,7 +162,7 @@ def _check_one_type(report: ProblemReport, paths: Mapping[str, UnitPath], column
         ends = [columns[end.table][end.column].domain for end in (first, path.end)]
         if _is_text(ends[0]) != _is_text(ends[1]) and path.end not in reported:
             reported.add(path.end)
-            message = f"units are told apart by `{path.end}` here and by `{first}` elsewhere, of different types"
+            message = f"units are identified by `{path.end}` here and by `{first}` elsewhere, of different types"
             report.problem("catalogue-bad-unit", ("tables", table, "unit"), message, hint="all tables of a data set share one unit")
 
 

@@ -471,7 +471,7 @@ class Queries:
             united = union_of_rows(self.session, self.known.facts, rows, reader.node)
             return united_once(self.session, self.known.facts, united, reader.node) if once else united
         if once:
-            message = "UNION removes equal rows, whoever they belong to"
+            message = "UNION removes equal rows, also of different units"
             raise self.session.refuse("union-unsupported", message, node=reader.node, hint="use UNION ALL")
         return union_of_answers(self.session, self.privates, answers, reader.node)
 

@@ -41,7 +41,7 @@ class GlobalOptions:
     def catalogue(self) -> Path:
         """The catalogue, or its directory; wrong usage where a server was named."""
         if self.server is not None:
-            raise usage_error("this command is for whoever has the files: leave --server out")
+            raise usage_error("this command needs the files of the data set: leave --server out")
         return self.directory
 
     def opened(self, *, analyst: str | None = None, shared: bool = False) -> DataSet | RemoteDataSet:

@@ -173,7 +173,7 @@ def accept(
     with reported():
         identities, configuration = _identities(home), _configuration(home)
         if not reason.strip():
-            raise usage_error("say what was looked at")
+            raise usage_error("say what was reviewed")
         from lapwing.curator.curator import system_user
         from lapwing.interfaces.http.operation.audit_log import AuditLog
 

@@ -138,7 +138,9 @@ class OwnerAnswers:
         if whose == ROW:
             return None
         if not whose:
-            raise CallRefused("body-invalid", "choose the column that says whose row it is, or that every row is somebody else's")
+            raise CallRefused(
+                "body-invalid", "choose the column that identifies the owner of a row, or that every row belongs to another person"
+            )
         return self._place(whose)
 
     @property

@@ -103,7 +103,7 @@ def signed_in(request: Request, office: Annotated[AppState, Depends(office_of)])
     session = office.identities.sessions.find(value, idle_minutes=office.configuration.console.idle_minutes) if value else None
     identity = None if session is None else identity_in(office, session)
     if identity is None:
-        raise CallRefused("unauthenticated", "nobody is signed in here, or not any more", hint="sign in")
+        raise CallRefused("unauthenticated", "you are not signed in, or the session has ended", hint="sign in")
     return recognised(request, office, identity)
 
 

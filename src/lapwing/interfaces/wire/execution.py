@@ -161,7 +161,7 @@ class Runner:
                     self.asking.settings.set("all", None)
                 return StatementOutcome("DISCARD ALL" if everything else "DISCARD")
             case _:
-                raise LapwingError("internal", "a statement that nobody runs")
+                raise LapwingError("internal", "a statement without a runner")
 
     async def _ask(self, ask: Ask, portal: PortalInUse) -> StatementOutcome:
         text = await apart(ask.text, lambda: self._filled(ask, portal))

@@ -180,7 +180,7 @@ def propose(
         proposed = named if epsilon is None else epsilon_of(epsilon, option="--epsilon")
         act = office.propose_budget if what is Proposed.BUDGET else office.propose_ceiling
         number = act(proposed, by=_who(by), reason=reason)
-        typer.echo(f"Proposal {number}: a {what.value} of epsilon {float(proposed):g}. Somebody else now runs:")
+        typer.echo(f"Proposal {number}: a {what.value} of epsilon {float(proposed):g}. Another owner must now run:")
         typer.echo(f"  lapwing -C {_shown(context)} ledger approve {number}")
 
 
