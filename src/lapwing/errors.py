@@ -57,7 +57,7 @@ class LapwingError(Exception):
         return body
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows in the place of a traceback, which would be of our code: the sentence, the hint, and the line of the cell."""
+        """The text that IPython shows instead of a traceback of our code: the message, the hint, and the line of the cell."""
         at = "" if self.span is None else f", at line {self.span.line}, column {self.span.column}"
         lines = [f"[{self.code}] {self.message}{at}", *([f"hint: {self.hint}"] if self.hint else [])]
         cells = [(frame, number) for frame, number in walk_tb(self.__traceback__) if frame.f_globals.get("__name__") == "__main__"]
@@ -77,7 +77,7 @@ class BudgetRefused(Refused):
 
 
 class CallRefused(LapwingError):
-    """A server refuses a call before anything is asked: who calls is not known or may not, or the call is not one of ours."""
+    """A server refuses a call before anything is asked: the caller is unknown or not permitted, or the call is invalid."""
 
     actor = Actor.ANALYST
 

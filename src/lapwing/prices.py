@@ -1,6 +1,6 @@
 """From an epsilon to the loss that a statement may use and back, and from a loss to the noise that it buys. For planning and views.
 
-The gate needs none of it: ``certify`` computes again what noise costs, and a mistake here makes an answer dearer or a plan refused.
+The gate does not use it: ``certify`` computes the cost of noise itself, so a mistake here makes an answer more expensive or a plan refused.
 
 Proofs: ``docs/proofs/accounting.md``, ``docs/proofs/discrete-laplace.md`` and ``docs/proofs/discrete-gaussian.md``.
 """

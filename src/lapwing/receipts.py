@@ -1,11 +1,12 @@
-"""A receipt says: this answer was charged this much, by this entry of this ledger. It is signed, and checked without the ledger.
+"""A receipt states that this answer was charged this amount by this entry of this ledger. It is signed and can be checked without the
+ledger.
 
-The signature is Ed25519 (Bernstein and others, 2012; RFC 8032) over the canonical text of everything the receipt says. Whoever has the
-public keys and the answer can check it; nobody without the private key can make one. A receipt holds no value from the data: of the
+The signature is Ed25519 (Bernstein and others, 2012; RFC 8032) over the canonical text of all fields. Everyone with the
+public keys and the answer can check it; without the private key no one can make one. A receipt holds no value from the data: of the
 answer it has only the digest.
 
-Whoever is given an answer that another analyst paid for gets a receipt that names nobody: which answer of which data set, to which plan,
-was paid with how much. Who paid, when, by which request and by which entry is the payer's, and for those who see all entries.
+An analyst who is given an answer that another analyst paid for gets an anonymous receipt: the answer, data set, plan
+and price. The payer, time, request and entry are visible to the payer and to those who may see all entries.
 
 Keys live in a directory: ``<key id>.private.pem`` (readable by its owner alone) for the one key that signs, and ``<key id>.public.pem`` for
 every key that ever did. Rotation makes a new pair and removes the old *private* key; its public one stays, so old receipts
@@ -37,7 +38,7 @@ _KEY_HINT = "make one with `lapwing receipt key --keys DIR`"
 
 @dataclass(frozen=True, slots=True)
 class ReceiptStatement:
-    """What a receipt says."""
+    """The statement of a receipt."""
 
     source_id: str
     ledger_id: str
@@ -58,13 +59,13 @@ class ReceiptStatement:
 
     @property
     def names_payer(self) -> bool:
-        """Whether it says who paid; no analyst has an empty name."""
+        """Whether it names the payer; no analyst has an empty name."""
         return bool(self.analyst)
 
     def seen_by(self, analyst: str) -> ReceiptStatement:
-        """What this analyst may read of it: all of it, or, where another one paid, nothing of who, when, and by which request.
+        """The parts that this analyst may read: all, or, if another analyst paid, without payer, time and request.
 
-        Numbers of charges and entries go too: beside one's own, they tell the time.
+        Numbers of charges and entries are removed too: compared with one's own, they reveal the time.
         """
         return self if analyst == self.analyst else replace(self, charge_id=0, analyst="", request_id="", entry_id=0, head="", at="")
 
@@ -97,7 +98,7 @@ def statement_of_row(
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A statement, and who signed it."""
+    """A statement with its signature."""
 
     statement: ReceiptStatement
     key_id: str
@@ -111,12 +112,12 @@ def canonical_bytes(statement: ReceiptStatement, key_id: str) -> bytes:
 
 
 def receipt_fields(receipt: Receipt) -> dict[str, str | int]:
-    """All that a receipt consists of, for JSON."""
+    """All fields of a receipt, for JSON."""
     return {**asdict(receipt.statement), "format": FORMAT, "key_id": receipt.key_id, "signature": receipt.signature}
 
 
 def receipt_text(receipt: Receipt) -> str:
-    """A receipt as JSON, to be kept."""
+    """A receipt as JSON, for storage."""
     return json.dumps(receipt_fields(receipt), sort_keys=True, indent=2)
 
 
@@ -136,12 +137,12 @@ def receipt_value(text: str) -> Receipt:
 
 
 def require_signing_key(directory: Path) -> None:
-    """Refuse now (``signing-key``, ``extra-missing``) what signing would refuse after an answer was paid for."""
+    """Raise now (``signing-key``, ``extra-missing``) the errors that signing would raise after an answer was charged."""
     _signing_key(directory)
 
 
 def no_signing_key() -> LedgerError:
-    """The error where receipts are to be signed and no key says with what."""
+    """The error if receipts are to be signed and there is no key."""
     hint = f"{_KEY_HINT}, and name the directory in the catalogue: `keys` under [ledger]"
     return LedgerError("signing-key", "receipts are to be signed, and it is not said with which key", hint=hint)
 
@@ -158,7 +159,7 @@ def new_key(directory: Path) -> str:
     public_pem = private.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     private_pem = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     earlier = list(directory.glob(f"*{_PRIVATE}"))
-    # The public key first: a receipt must never exist that nobody can check.
+    # The public key first: a receipt must never exist that cannot be checked.
     _write(directory / f"{key_id}{_PUBLIC}", public_pem, 0o644)
     _write(directory / f"{key_id}{_PRIVATE}", private_pem, 0o600)
     for path in earlier:
@@ -176,7 +177,7 @@ def sign(statement: ReceiptStatement, directory: Path) -> Receipt:
 def check(receipt: Receipt, directory: Path, *, answer: bytes | None = None) -> None:
     """Refuse (``receipt-invalid``) a receipt that none of the public keys in ``directory`` signed, or that is not for this ``answer``.
 
-    A private key that was stolen can sign anything: take its public file away, and its receipts stop verifying.
+    A private key that was stolen can sign anything: remove its public file, and its receipts no longer verify.
     """
     _require_library()
     from cryptography.exceptions import InvalidSignature

@@ -1,6 +1,6 @@
-"""How far noise spreads: half widths of intervals, variances, probabilities. For error bars, planning and lessons.
+"""The spread of noise: half-widths of intervals, variances, probabilities. For error bars, planning and lessons.
 
-The gate needs none of it: a mistake here makes an error bar too short, and leaks nothing. :func:`half_width` is exact or rounded against
+The gate does not use it: a mistake here makes an error bar too short, and leaks nothing. :func:`half_width` is exact or rounded against
 us; :func:`variance` and :func:`pmf` are floats.
 """
 

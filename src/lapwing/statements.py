@@ -1,7 +1,7 @@
-"""What an analyst asked, in our own terms: private queries, and what is done with their noisy answers afterwards.
+"""Bound statements: private queries, and the post-processing of their noisy answers.
 
-The SQL front makes these and planning turns the private part into a plan. Nothing here is trusted: a mistake can give a wrong answer, never
-an uncharged one, because only the finished plan is certified and run.
+The SQL front end makes these and planning turns the private part into a plan. Nothing here is trusted: a mistake can give a wrong answer,
+never an uncharged one, because only the finished plan is certified and run.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Aggregate:
 
 
 QUANTILES = frozenset({AggregateKind.QUANTILE_CONT, AggregateKind.QUANTILE_DISC, AggregateKind.MIN, AggregateKind.MAX})
-"""Aggregates that are selected: their error is known in ranks, and no interval of values follows from that."""
+"""Aggregates by selection: their error is known in ranks, which does not imply an interval of values."""
 
 
 def quantile_kind(kind: AggregateKind, value: Kind) -> Kind:
@@ -81,7 +81,7 @@ def quantile_kind(kind: AggregateKind, value: Kind) -> Kind:
 class PrivateQuery:
     """The only kind of part that touches protected rows. Every Scan stands at its table's cap; planning lowers it.
 
-    ``groups`` lists the groups where the statement itself says which there are; without it they are declared or discovered. ``levels`` are
+    ``groups`` lists the groups if the statement itself determines them; otherwise they are declared or discovered. ``levels`` are
     the groupings that are shown, each as the numbers of its keys (ROLLUP and the like); all but the finest are sums of noisy groups.
     """
 
@@ -93,16 +93,17 @@ class PrivateQuery:
 
 
 class CellMark(Enum):
-    """Why a cell of an answer is not to be read as an ordinary value; least first. In SQL over noisy tables it is its ``code``, else 0."""
+    """The reason why a cell of an answer is not an ordinary value; least severe first. In SQL over noisy tables it is its ``code``, else
+    0."""
 
     SCALED = "scaled"
-    """A group measured at a low bound and scaled to a total by a model, because that was asked for. Otherwise an ordinary value."""
+    """A group measured at a low bound and scaled to a total by a model, on request. Otherwise an ordinary value."""
     SIZE_UNKNOWN = "size_unknown"
-    """A quantile: nothing that was released says how many rows stand behind it."""
+    """A quantile without any release on the number of its rows."""
     NOISE_ONLY = "noise_only"
-    """A count or a sum that is no larger than its own noise. The value is kept; it is not sorted by, nor divided by."""
+    """A count or a sum that is no larger than its own noise. The value is kept; it is used neither for sorting nor as a divisor."""
     MEANINGLESS = "meaningless"
-    """An average, a ratio, a moment or a quantile with too little behind it to say anything. The value is withheld: it is NULL."""
+    """An average, a ratio, a moment or a quantile with too few rows to be informative. The value is withheld: it is NULL."""
 
     @property
     def code(self) -> int:
@@ -183,20 +184,20 @@ class RowsAtMost:
         return RowsAtMost(self.many * other.many, (*self.queries, *other.queries))
 
     def given(self, groups: Sequence[int | None]) -> int | None:
-        """The number, by how many groups each query has; None where that is not known."""
+        """The number, from the number of groups of each query; None if unknown."""
         known = [groups[query] if query < len(groups) else None for query in self.queries]
         return None if None in known else math.prod((max(number or 0, 1) for number in known), start=self.many)
 
 
 @dataclass(frozen=True, slots=True)
 class PostProcess:
-    """All that is done with noisy tables: joins, HAVING, ORDER BY, LIMIT, expressions over aggregates. It sees nothing else."""
+    """Post-processing of noisy tables: joins, HAVING, ORDER BY, LIMIT, expressions over aggregates. It has no other input."""
 
     outputs: tuple[Output, ...]
     source: str = "q0"
-    """What stands in FROM, written over the noisy tables; empty where nothing does."""
+    """The FROM clause over the noisy tables; empty if there is none."""
     rows_of: int | None = 0
-    """The private query whose groups are the rows of ``source``, one for one; None where rows come about otherwise."""
+    """The private query whose groups are the rows of ``source``, one for one; None for rows of other origin."""
     where: str | None = None
     group_by: tuple[str, ...] = ()
     having: str | None = None
@@ -258,9 +259,9 @@ class Statement:
     privates: tuple[PrivateQuery, ...]
     post: PostProcess
     spans: tuple[tuple[str, Span], ...] = ()
-    """Where named parts stand in the text, for messages: q0.k0, q0.a0 and so on."""
+    """Places of named parts in the text, for messages: q0.k0, q0.a0 and so on."""
     notes: tuple[str, ...] = ()
-    """What reading the statement showed that its author should know."""
+    """Notes for the author from reading the statement."""
     first: tuple[Statement, ...] = ()
     """Answers that decide which rows count, to be bought before it, in this order. Without their rows the statement is only *supposed*:
     conditions that they decide are left out, and where a value of theirs is computed with, another one stands for it."""
@@ -320,7 +321,7 @@ def conjuncts(expression: Expression) -> tuple[Expression, ...]:
 
 
 def substituted(expression: Expression, columns: Mapping[str, Expression]) -> Expression:
-    """The expression with every column replaced by what it stands for."""
+    """The expression with every column replaced by its definition."""
     match expression:
         case Column(name):
             return columns[name]

@@ -218,7 +218,7 @@ def plan_weights(
     known = rows_of(curator, of_table)
     total = rows if rows is not None else said[1] if said is not None else None if known is None else round(known)
     if type(total) is not int or total < 1:
-        raise Refused("weights-rows", "nobody declared or bought how many rows there are", hint="give rows, about how many there are")
+        raise Refused("weights-rows", "the number of rows is neither declared nor bought", hint="give rows, the approximate number")
     request = WeightsRequest(
         of_table,
         wanted.columns,

@@ -1,11 +1,11 @@
-"""The audit: run a mechanism on neighbouring data sets many times, and see whether it reveals more than it claims.
+"""The audit: run a mechanism on neighbouring data sets many times, and test whether it reveals more than it claims.
 
     found = audit(mechanism, [(left, right)], Pure(Fraction(1)), samples=100_000)
     found.lower_bound    # at this confidence, the mechanism's epsilon is at least this
     found.caught         # whether that is more than it claims
 
 A lower bound above the claim is a proof, at the stated confidence, that the claim is false: of the mechanism, its analysis or its code. A
-lower bound below it proves nothing: it says that this audit, with these pairs and this many runs, found nothing.
+lower bound below it proves nothing: it means that this audit, with these pairs and this many runs, found nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CONFIDENCE = Fraction(99, 100)
 
 @dataclass(frozen=True, slots=True)
 class EventTest:
-    """One test: an event, how often it happened on either side, and what that refutes."""
+    """One test: an event, how often it happened on either side, and the parameter that this refutes."""
 
     pair: int
     """Position of the pair."""
@@ -66,7 +66,7 @@ class Audit:
 
 
 def repeated(mechanism: Callable[[Data], Output]) -> Draw[Data, Output]:
-    """A mechanism that is run once per call, as one that is run many times."""
+    """Turns a mechanism that runs once per call into one that runs many times."""
 
     def draw(data: Data, runs: int) -> list[Output]:
         return [mechanism(data) for _ in range(runs)]

@@ -1,9 +1,9 @@
-"""What can be claimed of a mechanism, and how much of it an event refutes.
+"""Privacy claims of a mechanism, and the parameter that an event refutes.
 
 An event is a set of outputs. If it happens with probability at least ``p`` on one data set and at most ``q`` on its neighbour, a claim
 limits how far apart these may be. :func:`evidence` gives the largest parameter that ``p`` and ``q`` refute, in the claim's own measure; the
 claim is refuted when that exceeds the parameter claimed. Every measure grows in ``p`` and falls in ``q`` while ``p > q``, so confidence
-bounds may stand in for the probabilities. Proof: ``docs/proofs/audit.md``.
+bounds may replace the probabilities. Proof: ``docs/proofs/audit.md``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class Concentrated:
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
-    """No easier to tell apart than N(0, 1) from N(mu, 1): the whole curve of (epsilon, delta) of the Gaussian mechanism.
+    """Gaussian differential privacy: no easier to distinguish than N(0, 1) from N(mu, 1), the whole curve of (epsilon, delta) of the
+    Gaussian mechanism.
 
     ``mu`` is the sensitivity over the standard deviation, one over the *noise multiplier*. The discrete Gaussian is proven to keep to it
     at a slightly larger mu (:func:`lapwing.theory.gaussian.discrete_mu_squared`).
@@ -94,7 +95,7 @@ def claim_of(event: Event, *, concentrated: bool = False) -> Claim:
 
 
 def parameter_of(claim: Claim) -> Fraction:
-    """The number that is claimed: epsilon, rho or mu."""
+    """The claimed parameter: epsilon, rho or mu."""
     match claim:
         case Pure(epsilon) | Approximate(epsilon, _):
             return epsilon
@@ -107,7 +108,7 @@ def parameter_of(claim: Claim) -> Fraction:
 
 
 def measure_of(claim: Claim) -> str:
-    """The name of that number."""
+    """The name of that parameter."""
     match claim:
         case Pure() | Approximate():
             return "epsilon"

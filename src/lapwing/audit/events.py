@@ -1,7 +1,7 @@
 """Which event to measure: a set of outputs with a large likelihood ratio, chosen from runs that are not used again.
 
 An event is ``score(output) >= threshold``. The score is the likelihood ratio, or anything that grows with it: known when the law is known,
-otherwise estimated from the choosing half. Whatever is chosen here, the audit stays sound, because the measuring half is fresh: a bad
+otherwise estimated from the choosing half. The audit is sound for any choice here, because the measuring half is fresh: a bad
 choice costs power, never a false alarm.
 """
 
@@ -22,7 +22,7 @@ Score: TypeAlias = Callable[[Sequence[Output]], Floats]
 """One number per output, larger where the output speaks more for the right data set against the left one."""
 
 _CATEGORY_RUNS = 50
-"""Outputs are taken as they are when there are this many choosing runs for each different one; otherwise they are binned."""
+"""Outputs are not binned when there are this many choosing runs for each different one; otherwise they are binned."""
 _BINS = 64
 _THRESHOLDS_MAX = 400
 
@@ -42,7 +42,7 @@ class ThresholdEvent:
 def choose(
     left: Sequence[Output], right: Sequence[Output], claim: Claim, *, runs: int, deviations: float, score: Score[Output] | None = None
 ) -> ThresholdEvent:
-    """The event that looks most telling for ``right`` against ``left``, when ``runs`` runs on each will measure it.
+    """The most informative event for ``right`` against ``left``, when ``runs`` runs on each will measure it.
 
     ``deviations`` is how many standard deviations the measuring bounds will allow for, so that rare events are not overrated.
     """
@@ -58,7 +58,7 @@ def choose(
         place = int(np.argmax(strength))
         if best is None or strength[place] > best[0]:
             best = (float(strength[place]), used, float(thresholds[place]))
-    assert best is not None  # there is always a score to try
+    assert best is not None  # there is always at least one score
     return ThresholdEvent(best[1], best[2])  # type: ignore[arg-type]
 
 
@@ -118,7 +118,7 @@ def _projection(left: Sequence[Output], right: Sequence[Output]) -> Score[Output
 
 
 def _ratio(on_left: Floats, on_right: Floats) -> Floats:
-    """Log ratio of two counts, each with half a hit more, so that a rare output does not look infinitely telling."""
+    """Log ratio of two counts, each with half a hit more, so that a rare output does not have infinite weight."""
     smoothed: Floats = np.log((on_right + 0.5) / (on_right.sum() + 1.0)) - np.log((on_left + 0.5) / (on_left.sum() + 1.0))
     return smoothed
 
@@ -130,7 +130,7 @@ def _by_category(left: Sequence[Output], right: Sequence[Output]) -> Score[Outpu
     known = dict(zip(names, ratios.tolist(), strict=True))
 
     def score(outputs: Sequence[Output]) -> Floats:
-        # an output that was never seen says nothing
+        # an output that was never seen has no weight
         return np.array([known.get(output, 0.0) for output in outputs], dtype=np.float64)
 
     return score

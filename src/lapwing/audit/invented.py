@@ -1,6 +1,6 @@
 """Made-up data sets for a catalogue: neighbours to audit a declared data set with, without a single row of its own.
 
-Rows are invented from the declared domains. What is taken over from the owner is public: the catalogue, the public tables, and the noisy
+Rows are invented from the declared domains. The inputs from the owner are public: the catalogue, the public tables, and the noisy
 statistics that were bought at preparation. Neither protected rows nor the owner's ledger are opened.
 """
 
@@ -36,7 +36,7 @@ from lapwing.kernel.facts import Facts
 
 BACKGROUND_UNITS = 12
 ROWS_MAX = 500
-"""Most rows that an invented unit has in one table, whatever its cap is."""
+"""Most rows that an invented unit has in one table, for any cap."""
 _EPOCH = datetime.date(1970, 1, 1)
 _EPOCH_TIME = datetime.datetime(1970, 1, 1)
 _KEYS_PER_UNIT = 10**6
@@ -46,7 +46,7 @@ Rows = dict[str, list[Row]]
 
 
 class Style(Enum):
-    """What an invented unit is like."""
+    """Kinds of invented units."""
 
     PLAIN = "plain"
     """A few rows of random values."""
@@ -91,7 +91,7 @@ class InventedCatalogue:
         return [table.name for table in tables] if any(isinstance(table.unit, RowUnit) for table in tables) else [None]
 
     def _named(self, table: TableDecl) -> set[str]:
-        """Columns that paths of other tables go through: keys of the unit's own, whatever their type."""
+        """Columns that paths of other tables go through: keys of the unit's own, of any type."""
         hops = (hop.target for other in self.declaration.tables for hop in other.unit.hops)
         return {target.column for target in hops if target.table == table.name}
 
@@ -198,7 +198,7 @@ def _arrow_type(domain: Domain) -> pa.DataType:
 
 def throwaway_catalogue(catalogue: Path, *, epsilon: int) -> str:
     """The owner's catalogue for invented rows: sources beside it, public tables where they are, a budget of its own, nothing to buy."""
-    load(catalogue)  # says what is wrong with it, if anything is
+    load(catalogue)  # raises the problems of the catalogue, if there are any
     document = tomllib.loads(catalogue.read_text(encoding="utf-8"), parse_float=Decimal)
     directory = catalogue.resolve().parent
     document["dataset"]["id"] = "audit"

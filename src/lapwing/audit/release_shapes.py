@@ -37,7 +37,7 @@ def _visit_axes(facts: Facts) -> list[Axis]:
 def _released(
     rows: Relation, axes: Sequence[Axis], tables: Sequence[tuple[int, ...]], bounding: Bounding, facts: Facts, *, section: int = 0
 ) -> Plan:
-    """Tables with more axes have more noise, so that no table can stand for another."""
+    """Tables with more axes have more noise, so that tables cannot be confused."""
     law = law_of(facts)
     laws = [replace(law, scale=law.scale * (1 + place)) for place in range(len(tables))]
     return release_plan(rows, axes, [CountTable(*one) for one in zip(tables, laws, strict=True)], bounding, section=section)

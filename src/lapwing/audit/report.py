@@ -195,7 +195,7 @@ def _write_state(state: Path, lines: dict[str, Line]) -> None:
 
 
 def is_wrong(line: Line) -> bool:
-    """Whether somebody must look at this line: a refuted claim, or a planted mistake that was not found."""
+    """Whether this line needs attention: a refuted claim, or a planted mistake that was not found."""
     return line.caught != (line.area == "mistake")
 
 

@@ -2,7 +2,7 @@
 
 A *world* is raw source rows under one catalogue: a small clinic with a table of one row per unit, a child table, a grandchild reached over
 a foreign key, and a public table. Generators plant what breaks naive bounding: units with many equal rows, extremes at both ends, NULLs,
-keys that stand in many rows of one unit, children without a parent, duplicate rows of a table that should have one per unit. A neighbour
+keys that occur in many rows of one unit, children without a parent, duplicate rows of a table that should have one per unit. A neighbour
 is made in the *source*: one unit removed, or replaced by another (or by nothing); the order of source rows is shuffled, because it is not
 data.
 """

@@ -1,4 +1,4 @@
-"""From the file's models to a ``Declaration``: what the values mean together, and whether it can be kept."""
+"""From the file's models to a ``Declaration``: checks the values together, and whether the declaration can be enforced."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _LEDGER_HINTS = {
 _ROWS_MAX_MAX = 2**40
 _EPSILON_DEFAULT = Fraction(1, 10)
 _DELTA_FACTOR = 10
-"""Delta should be below one in ten times the number of units: at one in that number, publishing one whole record would be allowed."""
+"""Delta should be below 1 / (10 times the number of units): at 1 / (number of units), publishing one whole record would be allowed."""
 
 
 def has_password(connection: str) -> bool:
@@ -173,7 +173,7 @@ def _budget(report: ProblemReport, model: BudgetModel) -> BudgetDecl:
     if len(report.problems) == before:
         try:
             budget_for(epsilon=model.epsilon, delta=model.delta, delta_keys_share=share, order=model.order)
-        except CatalogueError as error:  # what the kernel alone can tell: too small to pay for anything
+        except CatalogueError as error:  # only the kernel can tell: too small to pay for anything
             report.problem("catalogue-bad-budget", ("budget",), error.message, hint=error.hint)
     statistics = Fraction(1, 20) if model.statistics_share is None else model.statistics_share
     if not 0 <= statistics <= Fraction(1, 2):
@@ -256,7 +256,7 @@ def _rows_max(report: ProblemReport, name: str, model: TableModel, *, settings: 
 
 
 def _check_unit_word(report: ProblemReport, dataset: DataSetDecl, paths: Mapping[str, UnitPath | RowUnit]) -> None:
-    """The word is what analysts and the people in the data are told: it must not promise a person what only a row gets."""
+    """Analysts and the people in the data read this word: it must not promise a person the protection of a single row."""
     if dataset.unit != ROW and any(isinstance(path, RowUnit) for path in paths.values()):
         message = f'the tables protect single rows (`unit = "{ROW}"`), and `unit` here promises more'
         hint = f'write unit = "{ROW}", or name the column that says whose row it is as the unit of the tables'
@@ -381,7 +381,7 @@ def _matches(path: str, pattern: str) -> bool:
 
 def _check_source(report: ProblemReport, path: Path, source: str, engine: str) -> bool:
     if engine == "postgres":
-        # One spelling for one table: the ledger is bound to the text.
+        # Use one spelling for one table: the ledger is bound to the text.
         if _SERVER_TABLE.fullmatch(source) and not _NEEDLESS_QUOTES.search(source) and source.isprintable():
             return True
         hint = 'such as "clinic.visits"; quotes inside only where a name needs them'

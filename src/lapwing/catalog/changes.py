@@ -1,4 +1,4 @@
-"""What a changed catalogue means for a data set that has been asked already.
+"""The consequences of a changed catalogue for a data set in use.
 
 The ledger always stays: no change of the catalogue gives a fresh budget. The question is only what the owner has to do for the change to
 take effect. The promise is for one unit over the whole life of the data set, so a change of *whose* rows, *which* rows or *how much* may
@@ -16,10 +16,10 @@ from lapwing.kernel.neighbours import Neighbours
 
 
 class Verdict(Enum):
-    """What a change asks of the owner, from least to most. The ledger is kept in every case."""
+    """What a change requires of the owner, from least to most. The ledger is kept in every case."""
 
     KEEPS = "keeps"
-    """It takes effect at once, a budget when the owner prepares; prepared versions stay as they are."""
+    """It takes effect at once, a budget at the next preparation; prepared versions do not change."""
 
     NEXT_VERSION = "next-version"
     """It takes effect with the next version the owner prepares; until then the newest one is asked as it was prepared."""
@@ -28,7 +28,7 @@ class Verdict(Enum):
     """It takes effect with the next version the owner prepares; older versions keep the old facts, and nothing is asked of them."""
 
     NEEDS_OVERRIDE = "needs-override"
-    """It moves the promise itself; the owner overrides explicitly, and that is recorded."""
+    """It changes the promise itself; the owner must override explicitly, which is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Change:
 
     @property
     def is_policy(self) -> bool:
-        """Whether it says how much may be asked, or in which words, and nothing that a version is made of."""
+        """Whether it concerns only limits on questions or their vocabulary, and nothing that is part of a version."""
         return self.verdict is Verdict.KEEPS or self.where in _AMOUNTS
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Change:
 
 
 def classify(old: Declaration, new: Declaration) -> tuple[Change, ...]:
-    """Every difference that matters, in the order of the file; empty when the two say the same.
+    """Every difference that matters, in the order of the file; empty if the two are equivalent.
 
     Post: if the fingerprints differ, at least one change NEEDS_OVERRIDE; so do all changes after which the sum of what was ever admitted
     could exceed the old ceiling.
@@ -72,7 +72,7 @@ def of_versions(changes: Iterable[Change]) -> tuple[Change, ...]:
 
 
 def worst(changes: Iterable[Change]) -> Verdict:
-    """The verdict that settles what the owner has to do for all of them."""
+    """The strictest verdict, which covers all of them."""
     order = list(Verdict)
     return max((change.verdict for change in changes), key=order.index, default=Verdict.KEEPS)
 
@@ -90,7 +90,7 @@ def _dataset(old: Declaration, new: Declaration) -> list[Change]:
     if before.preparation is not after.preparation:
         changes.append(_prepare("dataset.preparation", "whether rows are copied belongs to a version"))
     if before.noise is not after.noise:
-        changes.append(_keeps("dataset.noise", "the laws of the noise are the same, whoever draws it"))
+        changes.append(_keeps("dataset.noise", "both samplers draw noise of the same laws"))
     if before.unit != after.unit:
         changes.append(_override("dataset.unit", "answers already given promise protection to the old unit"))
     if before.neighbours != after.neighbours:

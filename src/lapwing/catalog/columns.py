@@ -1,4 +1,4 @@
-"""Columns of the catalogue: from what the file says to a domain that preparation can enforce."""
+"""Columns of the catalogue: from the file to a domain that preparation can enforce."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def _values(report: ProblemReport, path: Path, model: TextModel, *, settings: Se
 
 
 def with_other(values: tuple[str, ...], other: str | None) -> tuple[str, ...]:
-    """The declared values and the one that stands for the rest."""
+    """The declared values and the one that replaces all others."""
     return values if other is None or other in values else (*values, other)
 
 

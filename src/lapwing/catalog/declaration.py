@@ -1,6 +1,6 @@
 """A data set as its owner declared it: plain, frozen facts, already checked.
 
-Only ``parse`` and ``load`` make a ``Declaration``, so whoever holds one may rely on all that ``build`` checks: names are safe identifiers,
+Only ``parse`` and ``load`` make a ``Declaration``, so every instance has passed the checks of ``build``: names are safe identifiers,
 every unit path ends at one column, bounds are finite and fit the integer grid. None of it says anything about the rows themselves;
 preparation enforces each line on whatever the source holds.
 """
@@ -76,7 +76,8 @@ class UnitPath:
 
 @dataclass(frozen=True, slots=True)
 class RowUnit:
-    """Every row of the table is a unit of its own. Nothing says whose rows they are, so who has several is protected for each alone."""
+    """Every row of the table is a unit of its own. There is no owner of rows, so a person with several rows is protected for each one
+    separately."""
 
     @property
     def hops(self) -> tuple[Hop, ...]:
@@ -91,9 +92,9 @@ class ColumnDecl:
     name: str
     source_name: str
     domain: Domain
-    """For text with ``values_from``, the domain here has no values yet: ``facts`` fills them in from the public table."""
+    """For text with ``values_from``, this domain has no values yet: ``facts`` fills them in from the public table."""
     other: str | None = None
-    """Text that stands for every value outside the declared ones; None turns those into NULL."""
+    """Text that replaces every value outside the declared ones; None turns those into NULL."""
     values_from: ColumnRef | None = None
     """The public column that lists the values."""
     description: str = ""
@@ -118,7 +119,7 @@ class TableDecl:
     partitions: tuple[str, ...] = ()
     """Source columns that are not in the files: their values are in the names of folders, ``name=value``."""
     delimiter: str = ","
-    """What stands between the values of a CSV file."""
+    """The delimiter of a CSV file."""
 
     def column(self, name: str) -> ColumnDecl:
         """The column of that name, or refuse."""
@@ -144,7 +145,7 @@ class PublicDecl:
 
 @dataclass(frozen=True, slots=True)
 class DataSetDecl:
-    """What the data set is, and what one unit of it is called."""
+    """The data set's identity and the name of one unit."""
 
     id: str
     engine: EngineKind
@@ -157,12 +158,12 @@ class DataSetDecl:
     """How to reach the engine, where it is a server; without secrets. Empty: as the engine's own environment says."""
     preparation: Preparation = Preparation.STORED
     noise: Sampler = Sampler.LAPWING
-    """Who draws the noise of answers; the laws are the same."""
+    """The sampler of the noise of answers; the laws are the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetDecl:
-    """The promise: (epsilon, delta) now, and the epsilon it can ever be raised to."""
+    """The promise: (epsilon, delta) now, and the largest epsilon to which it can be raised."""
 
     epsilon: Fraction
     delta: Fraction
@@ -183,7 +184,7 @@ class BudgetDecl:
 
 @dataclass(frozen=True, slots=True)
 class DefaultsDecl:
-    """What a statement gets when it does not say."""
+    """The defaults of a statement."""
 
     epsilon: Fraction
     confidence: Fraction
@@ -225,7 +226,7 @@ class Declaration:
     directory: Path | None = None
     """Where relative sources start; None when the text did not come from a file."""
     warnings: tuple[Problem, ...] = field(default=(), compare=False)
-    """What the owner should look at again; the catalogue is accepted all the same."""
+    """Warnings for the owner; the catalogue is accepted nevertheless."""
 
     def budget(self) -> Budget:
         """The budget in force."""
@@ -237,12 +238,12 @@ class Declaration:
 
     @property
     def protects_rows(self) -> bool:
-        """Whether every row is a unit, so that nobody is protected for all of their rows at once."""
+        """Whether every row is a unit, so that no person's rows are protected together."""
         return any(isinstance(table.unit, RowUnit) for table in self.tables)
 
     @property
     def protects(self) -> str:
-        """What the promise is about, in words: one unit, and what a unit is not where it is a row."""
+        """The subject of the promise as text: one unit, with a caveat if a unit is a row."""
         return f"one {self.dataset.unit}, not a person" if self.protects_rows else f"one {self.dataset.unit}"
 
     @property
@@ -271,7 +272,7 @@ class Declaration:
         return str((self.directory / table.source).resolve())
 
     def fingerprint(self) -> str:
-        """Digest of which rows the ledger is about: the protected sources, and nothing else.
+        """Digest of the identity of the ledger's rows: the protected sources, and nothing else.
 
         Equal for two catalogues that differ in anything else: id, unit, neighbours, budget, names of tables, bounds, keys, public tables.
         So registering the same rows under a new id, for another unit or with other bounds, finds the same ledger. It is computed from the

@@ -1,4 +1,4 @@
-"""How the files of a table are to be read: what is declared beside the columns, and whether it makes sense."""
+"""The format of a table's files: declarations other than columns, and their checks."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from lapwing.catalog.shape_problems import report_shape
 from lapwing.errors import CatalogueError, Span
 
 FILE_NAME = "lapwing.toml"
-"""What a catalogue is called unless its owner says otherwise."""
+"""The default file name of a catalogue."""
 
 _TOML_PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 _NO_DATA_SET = (
@@ -48,7 +48,7 @@ def load(path: str | Path, *, settings: Settings | None = None) -> Declaration:
 
 
 def parse(text: str, name: str = FILE_NAME, *, settings: Settings | None = None) -> Declaration:
-    """Read the text of a catalogue; ``name`` is what errors call it. Raises as ``load`` does."""
+    """Read the text of a catalogue; ``name`` is its name in errors. Raises as ``load`` does."""
     return _read(text, name=name, directory=None, settings=settings or Settings())
 
 

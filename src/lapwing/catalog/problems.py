@@ -1,4 +1,4 @@
-"""What is wrong with a catalogue, and where: one ``Problem`` per mistake, shown with its line.
+"""Problems of a catalogue: one ``Problem`` per mistake, shown with its line.
 
 The catalogue is public to its owner, so a problem may quote it. It never quotes a row: nothing here reads data.
 """
@@ -78,7 +78,7 @@ def fail(problems: Sequence[Problem]) -> NoReturn:
 def _excerpt(text: str, span: Span) -> str:
     lines = text.split("\n")
     if span.end == 0 or span.line > len(lines):
-        return ""  # no place in the text is meant: the file as a whole lacks something
+        return ""  # the problem has no place in the text: the file as a whole lacks something
     line = "".join(char if char.isprintable() or char == "\t" else "?" for char in lines[span.line - 1])
     column = min(span.column - 1, len(line))
     length = max(1, min(span.end - span.start, len(line) - column))

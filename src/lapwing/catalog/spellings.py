@@ -1,4 +1,4 @@
-"""How values are written where the source holds text: declared, never guessed from the values."""
+"""The format of values that the source stores as text: declared, never guessed from the values."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _WORDS_MAX, _WORD_CHARACTERS_MAX = 20, 50
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """What text stands for which value; empty where the common grammar holds."""
+    """The value of each text; empty if the common grammar applies."""
 
     true: tuple[str, ...] = ()
     false: tuple[str, ...] = ()
     format: str = ""
-    """For a date or timestamp: the parts, each once and of fixed width, and the signs between them."""
+    """For a date or timestamp: the parts, each once and of fixed width, and the separators."""
 
 
 COMMON_SPELLING = Spelling()

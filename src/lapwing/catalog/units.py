@@ -1,4 +1,4 @@
-"""Unit paths: from the row of a table to the unit it belongs to; or the row itself, where nothing says whose it is."""
+"""Unit paths: from the row of a table to its unit; or the row itself, if no owner is declared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lapwing.kernel.domains import Domain, KeyDomain, TextDomain
 _WRITTEN = re.compile(r"\s*([^\s.>]+)\s*(?:->\s*([^\s.>]+)\s*\.\s*([^\s.>]+)\s*)?")
 
 ROW = "row"
-"""What ``unit`` says where every row is a unit of its own."""
+"""The value of ``unit`` if every row is a unit of its own."""
 
 Columns = Mapping[str, ColumnDecl]
 
@@ -91,7 +91,7 @@ def _check_end(report: ProblemReport, table: str, end: ColumnRef, columns: Mappi
     """Units are distinguished by the value of this column, so nothing may merge two of its values.
 
     Clamping an integer or mapping text to "other" would make two persons one unit; removing one of them could then change which rows
-    of the other survive, and the preparation lemma would fail. Hence keys, and text as it stands, only.
+    of the other survive, and the preparation lemma would fail. Hence only keys and unmodified text.
     """
     at = ("tables", table, "unit")
     column = columns[end.table].get(end.column)
@@ -139,18 +139,18 @@ def _follow(
 
 
 def _refuse_owned_by_row(report: ProblemReport, table: str, parent: str) -> None:
-    """A row that is told from equal ones by a counter has nothing that rows of other tables could name."""
+    """Refuse a path to a table whose units are rows: a counter distinguishes equal rows, so other tables have no key for them."""
     hint = f"where a column of `{parent}` tells its rows apart, that column is the unit of both tables"
     message = f'rows of `{parent}` are units of their own (`unit = "{ROW}"`), and no other row can belong to one'
     report.problem("catalogue-bad-unit", ("tables", table, "unit"), message, hint=hint)
 
 
 def _check_rows_or_owners(report: ProblemReport, paths: Mapping[str, UnitPath | RowUnit]) -> None:
-    """A data set makes one promise: for each row, or for whoever the rows belong to."""
+    """A data set makes one promise: for each row, or for the owner of the rows."""
     owned = next((path.end for path in paths.values() if isinstance(path, UnitPath)), None)
     for table, path in paths.items():
         if isinstance(path, RowUnit) and owned is not None:
-            message = f"the units of this table are its rows, and elsewhere they are told apart by `{owned}`"
+            message = f"the units of this table are its rows, and elsewhere they are identified by `{owned}`"
             report.problem("catalogue-bad-unit", ("tables", table, "unit"), message, hint="all tables of a data set share one unit")
 
 
@@ -162,7 +162,7 @@ def _check_one_type(report: ProblemReport, paths: Mapping[str, UnitPath], column
         ends = [columns[end.table][end.column].domain for end in (first, path.end)]
         if _is_text(ends[0]) != _is_text(ends[1]) and path.end not in reported:
             reported.add(path.end)
-            message = f"units are told apart by `{path.end}` here and by `{first}` elsewhere, of different types"
+            message = f"units are identified by `{path.end}` here and by `{first}` elsewhere, of different types"
             report.problem("catalogue-bad-unit", ("tables", table, "unit"), message, hint="all tables of a data set share one unit")
 
 

@@ -74,24 +74,24 @@ def mark_query(grows: str, source: SourceTable) -> str:
 
 
 def rows_before_query(grows: str, source: SourceTable, mark: Mark) -> str:
-    """SELECT of how many rows lie at or before a mark, those without a position among them."""
+    """SELECT of the number of rows at or before a mark, including those without a position."""
     return f"SELECT COUNT(*) FROM {source.sql} s WHERE {at_or_before(grows, mark)}"
 
 
 def read_up_to(grows: str, source: SourceTable, mark: Mark) -> SourceTable:
-    """The source as it was when the mark was taken: what is written while it is read does not count, and will be read next time."""
+    """The source as it was when the mark was taken: rows written during the reading do not count and are read next time."""
     return SourceTable(f"(SELECT * FROM {source.sql} s WHERE {at_or_before(grows, mark)})", source.kinds)
 
 
 def read_between(grows: str, source: SourceTable, before: Mark, after: Mark) -> SourceTable:
-    """The rows that came after one mark, up to another."""
+    """The rows after one mark, up to another."""
     later = "TRUE" if before.position is None else f"{grows} > {before.position}"
     upper = "FALSE" if after.position is None else f"{grows} <= {after.position}"
     return SourceTable(f"(SELECT * FROM {source.sql} s WHERE {later} AND {upper})", source.kinds)
 
 
 def at_or_before(grows: str, mark: Mark) -> str:
-    """SQL of whether a row was there when the mark was taken; one without a position counts as there."""
+    """SQL of whether a row existed when the mark was taken; one without a position counts as existing."""
     return f"{grows} IS NULL" if mark.position is None else f"({grows} <= {mark.position} OR {grows} IS NULL)"
 
 

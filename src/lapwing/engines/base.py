@@ -19,7 +19,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 def silent(_what: str, _done: int, _total: int) -> None:
-    """Progress that goes nowhere."""
+    """A progress callback that does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Snapshot(Protocol):
         ...
 
     def check(self, certified: Certified) -> None:
-        """Refuse, before anything is charged, what this snapshot cannot run."""
+        """Refuse, before anything is charged, a plan that this snapshot cannot run."""
         ...
 
     def run(self, certified: Certified) -> Exact:
@@ -62,7 +62,7 @@ class Snapshot(Protocol):
         ...
 
     def close(self) -> None:
-        """Give up the engine's resources."""
+        """Release the engine's resources."""
         ...
 
 
@@ -86,7 +86,8 @@ class Engine(Protocol):
     ) -> None:
         """Write one version from the sources, whole or not at all; ``text`` is the catalogue it is prepared with.
 
-        ``witness`` hears, before anything is written, what will be left out and changed (see ``losses``); not where rows are appended.
+        ``witness`` is called with the rows and values to be left out and changed (see ``losses``) before anything is written; not for
+        appends.
 
         With ``append_to``, an older version: tables that declare ``appended_by`` are made from the rows of that version and the rows of the
         source that came later (see ``appending``). The result is that of a preparation from nothing, for sources that only grow.
@@ -100,7 +101,7 @@ class Engine(Protocol):
         ...
 
     def source_marks(self, declaration: Declaration) -> Mapping[str, frozenset[str]]:
-        """Which rows each table is read from, whatever the catalogue calls them: sources that share rows share a mark. Reads no row."""
+        """Which rows each table is read from, independent of names in the catalogue: sources that share rows share a mark. Reads no row."""
         ...
 
     def stored_text(self, version: int) -> str:
@@ -112,5 +113,5 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Give up connections."""
+        """Close connections."""
         ...

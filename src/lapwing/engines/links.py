@@ -1,9 +1,9 @@
-"""Keys on the way to a unit: each must lead to one owner, or a person's record would be copied to everybody who names its key.
+"""Keys on the path to a unit: each must lead to one owner, or a person's record would be copied to every row that names its key.
 
 A *link key* is a column of a parent table that the path of another table names (``unit = "visit_id -> visits.visit_id"``). All rows of the
 parent that hold one value of it must lead on to the same owner: hold the same unit, or the same key of the next table. Then a row of the
 other table reaches one unit at most, and is that unit's alone (docs/proofs/preparation.md). A source in which this does not hold is not
-prepared: the owner hears how many values are shared, and where; nobody else hears anything.
+prepared: the error tells the owner alone how many values are shared, and where.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class LinkKey:
 def link_keys(declaration: Declaration) -> tuple[LinkKey, ...]:
     """Every key that some path goes through, each once.
 
-    A key that is itself what leads on (``patient_id`` of patients) is not among them: it leads to one owner whatever the rows hold.
+    A key that is itself what leads on (``patient_id`` of patients) is not among them: it always leads to one owner.
     """
     keys: dict[LinkKey, None] = {}
     for table in declaration.tables:

@@ -1,4 +1,4 @@
-"""What preparation leaves out and changes, counted exactly, by rule and column: for the owner, and for nobody else.
+"""The rows and values that preparation leaves out and changes, counted exactly by rule and column, for the owner alone.
 
 These are exact figures about the rows. They are read from the same sources by the same SQL as the rows that are written, in statements of
 their own, so that counting changes nothing; they are handed to the caller and never stored with a version, in the ledger, or in its facts.
@@ -21,10 +21,10 @@ from lapwing.render.relations import UNIT
 COLUMNS_AT_ONCE = 100
 """Columns that one statement counts: servers limit how much a SELECT lists."""
 HEAVY_SHARE = 10
-"""Losing more than one row in this many deserves a second look."""
+"""Losing more than one row in this many needs the owner's confirmation."""
 
 EMPTIED_SHARE = 2
-"""So does a column of which more than one value in this many becomes NULL: it was declared as something that it is not."""
+"""So does a column in which more than one value in this many becomes NULL: its declaration is probably wrong."""
 
 NULL_IN_SOURCE = "NULL in the source"
 UNREADABLE = "could not be read, NULL now"
@@ -65,7 +65,7 @@ class TableLosses:
 
     @property
     def kept(self) -> int:
-        """Rows that are."""
+        """Rows that are kept."""
         return self.rows - self.lost
 
     @property
@@ -75,7 +75,7 @@ class TableLosses:
 
     @property
     def worries(self) -> list[str]:
-        """What deserves a second look, in words."""
+        """The findings that need confirmation, as text."""
         rows = [f"more than a tenth of {self.table} would be left out"] if self.is_heavy else []
         return rows + [f"more than half of the values of {self.table}.{column} would become NULL" for column in self.emptied]
 
@@ -94,7 +94,7 @@ def report_of(losses: Sequence[TableLosses]) -> dict[str, Any]:
 
 
 Witness: TypeAlias = Callable[[Sequence[TableLosses]], None]
-"""Told before anything is written; what it raises ends the preparation."""
+"""Called before anything is written; an exception from it ends the preparation."""
 Ask: TypeAlias = Callable[[str], Sequence[Sequence[Any]]]
 
 
@@ -177,7 +177,7 @@ def _changes(table: TableDecl, source: SourceTable, facts: Facts, dialect: Diale
 
 
 def _rules(column: ColumnDecl, source: SourceTable, facts: Facts, table: TableDecl, dialect: Dialect) -> list[tuple[str, str]]:
-    """What can happen to a value of a column, each with SQL of whether it does."""
+    """The possible changes of a value of a column, each with its condition in SQL."""
     domain = facts.table(table.name).columns[column.name]
     (raw, kind), clean = raw_column(column, source, dialect), clean_column(column, source, domain, dialect)
     rules = [(NULL_IN_SOURCE, f"{raw} IS NULL")]

@@ -1,4 +1,4 @@
-"""What a file is, whatever it is called: to recognise that two data sets, or two tables of one, are about the same rows."""
+"""Identities of files, independent of their names: to recognise that two data sets, or two tables of one, contain the same rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lapwing.errors import CatalogueError
 
 
 def file_marks(paths: Iterable[str]) -> frozenset[str]:
-    """Two marks for every file that a path, a folder or a pattern stands for: where it is, and which file of the disk it is.
+    """Two marks for every file that matches a path, a folder or a pattern: its location, and its identity on the disk.
 
-    The second recognises hard links; the first stays when a file is written anew. A path that stands for nothing has no marks: reading it
+    The second recognises hard links; the first stays when a file is written anew. A path without files has no marks: reading it
     fails by itself.
     """
     return frozenset(mark for path in paths for file in _files(path) for mark in _marks(file))

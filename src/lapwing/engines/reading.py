@@ -1,4 +1,4 @@
-"""Reading the owner's values: one meaning for all engines, and none of it an engine's own guess.
+"""Reading the owner's values: the same on all engines, without their own guesses.
 
 Text is read by a grammar of ours (NUMBER, WHOLE, DATE, TIMESTAMP, TRUE, FALSE below) and is NULL where it does not follow it; blanks are
 not removed, and no other spelling is known. What a column holds is known before any row is read, so a source that cannot be read as

@@ -1,4 +1,4 @@
-"""What belongs to a data set and not to one version of it: one directory beside the catalogue.
+"""The state of a data set that is not part of one version: one directory beside the catalogue.
 
     .lapwing/ranking.key      the secret that orders rows within a unit; readable by the owner only; made once, kept over all versions
     .lapwing/v000001.duckdb   one file per version, where the engine is DuckDB; written whole or not at all
@@ -9,7 +9,7 @@
     .lapwing/statistics.json  noisy statistics bought at preparation (released values)
     .lapwing/ledger.sqlite    the ledger (see lapwing.ledger)
 
-The ranking key decides which rows of a unit survive the cap. Its secrecy stops somebody from writing rows that are sure to survive; the
+The ranking key decides which rows of a unit survive the cap. Its secrecy prevents anyone from writing rows that are sure to survive; the
 guarantee does not rest on it. Losing it is not a breach: the next version then orders rows anew.
 """
 
@@ -31,7 +31,7 @@ STATE_DIRECTORY = ".lapwing"
 KEPT_FILES = ("ranking.key", "versions", "declared.toml", "statistics.json")
 """What a backup keeps of it, in addition to the ledger."""
 LOCK_FILE = "prepare.lock"
-"""What a preparation leaves that was refused before it began."""
+"""Files that a refused preparation leaves behind."""
 
 
 class StateDirectory:
@@ -61,7 +61,7 @@ class StateDirectory:
         return key
 
     def require_usable(self, *, writing: bool = False) -> None:
-        """Refuse (``state-private``) where it is another user's. Whoever only approves or looks at the ledger needs none of it."""
+        """Refuse (``state-private``) a directory of another user. Approvals and the ledger do not need it."""
         if self.directory.exists() and not os.access(self.directory, os.R_OK | os.X_OK | (os.W_OK if writing else 0)):
             hint = "ask and prepare as the user who prepared it"
             raise PreparationError("state-private", "the state directory of this data set is another user's", hint=hint)
@@ -92,11 +92,11 @@ class StateDirectory:
         return path.read_text(encoding="utf-8") if path.exists() else None
 
     def remember_declared(self, text: str) -> None:
-        """Keep the catalogue of a preparation, whatever becomes of its version."""
+        """Store the catalogue of a preparation, even if its version is deleted later."""
         self._write("declared.toml", text)
 
     def _write(self, name: str, text: str) -> None:
-        """Whole or not at all, durably, and readable by the owner only, even while it is being written."""
+        """Write a file atomically and durably, readable by the owner only, even while it is being written."""
         partial = self.directory / f"{name}.partial"
         with contextlib.suppress(FileNotFoundError):
             partial.unlink()
@@ -133,7 +133,7 @@ class StateDirectory:
         return self.directory / f"v{version:06d}.report.json"
 
     def save_report(self, version: int, report: dict[str, Any]) -> Path:
-        """Keep the owner's report on a preparation, readable by nobody else. Exact figures: never for release."""
+        """Store the owner's report on a preparation, readable by the owner alone. Exact figures: never for release."""
         path = self.report_path(version)
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._write(path.name, json.dumps(report, indent=1))

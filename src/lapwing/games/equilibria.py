@@ -40,7 +40,7 @@ def _exactly(worth: Fraction) -> Fraction:
 def is_equilibrium(
     payoff: Payoff[Action], actions: Sequence[Sequence[Action]], profile: Sequence[Action], *, slack: Fraction = Fraction(0)
 ) -> bool:
-    """Whether nobody gains more than ``slack`` by changing the action alone: an approximate Nash equilibrium."""
+    """Whether no player gains more than ``slack`` by changing the action alone: an approximate Nash equilibrium."""
     require_exact(slack)
     return regret(payoff, actions, profile) <= slack
 

@@ -64,5 +64,5 @@ class FacilityLocation:
         return self._worth[type_]
 
     def lying(self, type_: Fraction, report: Fraction, others: Sequence[Fraction]) -> tuple[Fraction, ...]:
-        """The same: nobody is held to a report."""
+        """The same: reports are not binding."""
         return self.honest(type_, others)

@@ -128,10 +128,10 @@ class EquilibriumSelection(Generic[Type]):
         return self.choice.weights(self.objective(reports))
 
     def honest(self, type_: Type, others: Sequence[Type]) -> tuple[Fraction, ...]:
-        """One drives as told."""
+        """Drivers follow the recommendation."""
         return tuple(self._followed(type_, rule, worths) for rule, worths in zip(self.outcomes, self._worths(type_, others), strict=True))
 
     def lying(self, type_: Type, report: Type, others: Sequence[Type]) -> tuple[Fraction, ...]:
-        """One drives as told to the reported type or, if not obedient, where it is best given the rule."""
+        """Drivers follow the recommendation for the reported type or, if not obedient, choose the best road given the rule."""
         rules = zip(self.outcomes, self._worths(type_, others), strict=True)
         return tuple(self._followed(report, rule, worths) if self.obedient else max(worths) for rule, worths in rules)

@@ -1,4 +1,4 @@
-"""A data set in words: which tables there are, and what is declared of each column."""
+"""A description of a data set: its tables, and the declaration of each column."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from lapwing.kernel.domains import (
 from lapwing.kernel.facts import Facts
 
 VALUES_SHOWN_MAX = 8
-"""Declared values of a column that are listed; of more the first are, and how many there are."""
+"""Maximum number of listed values of a column; of a longer list the first ones are shown with the total."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataTable:
-    """A table of public facts, and what is to be said beside it."""
+    """A table of public facts, and its notes."""
 
     table: pa.Table
     notes: tuple[str, ...] = ()
 
 
 def described_tables(declaration: Declaration) -> MetadataTable:
-    """All tables, protected ones first: what each is, and how many rows of one unit count."""
+    """All tables, protected ones first, with their kind and their limit on rows per unit."""
     unit = declaration.dataset.unit
     tables: list[tuple[str, str, str, int, str]] = [
         (table.name, "protected", _rows_per_unit(table), len(table.columns), table.description) for table in declaration.tables
@@ -87,7 +87,7 @@ def _rows_per_unit(table: TableDecl) -> str:
 
 
 def owned(declaration: Declaration, table: TableDecl | PublicDecl) -> str:
-    """Whose the rows of a table are, in words."""
+    """The owner of a table's rows, as text."""
     unit = declaration.dataset.unit
     if isinstance(table, PublicDecl):
         return f"public: no secret, free to join on {table.key}"
@@ -100,7 +100,7 @@ def owned(declaration: Declaration, table: TableDecl | PublicDecl) -> str:
 
 
 def _part(declaration: Declaration, table: TableDecl | PublicDecl, column: str) -> str:
-    """What a column is for the table beside its values: the unit, a key on the way to it, the key of a public table."""
+    """The role of a column in its table: the unit, a key on the way to it, the key of a public table."""
     if isinstance(table, PublicDecl):
         return "the key to join on" if column == table.key else ""
     if isinstance(table.unit, RowUnit):
@@ -149,5 +149,5 @@ def _listed(values: Sequence[str]) -> str:
 
 
 def _number(value: int | Fraction) -> str:
-    """A number without separators, as it is typed into a statement."""
+    """A number without separators, as in a statement."""
     return str(int(value)) if value == int(value) else f"{float(value):.12g}"

@@ -1,4 +1,4 @@
-"""A statement about the data set itself, answered."""
+"""Answers to metadata statements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_ROW = "no row is asked for: these are the columns, free"
 
 @dataclass(frozen=True, slots=True)
 class PublicKnowledge:
-    """What is public of a data set, and who asks."""
+    """The public facts of a data set, and the analyst."""
 
     declaration: Declaration
     facts: Facts
@@ -32,15 +32,15 @@ class PublicKnowledge:
 
 
 def introspected(text: str, known: PublicKnowledge, *, dialect: str) -> MetadataTable | None:
-    """The answer to a statement about the data set itself; None for any other. Reads no row."""
+    """The answer to a metadata statement; None for any other. Reads no row."""
     if len(text.encode("utf-8", "surrogatepass")) > known.settings.statement_bytes_max:
         return None
     words = read_session_words(text)
     if words is not None:
         return _to_words(words, known)
-    if "privacy" in text.lower():  # a price or an accuracy is for what is measured
+    if "privacy" in text.lower():  # a price or an accuracy applies only to measurements
         return None
-    # With the parser, which takes a third of a second to import: whoever is here needs it anyway.
+    # With the parser, which takes a third of a second to import: it is needed in any case.
     from lapwing.sql.introspection import may_be_public, public_statement
 
     own = own_tables(known.facts)
@@ -54,7 +54,7 @@ def introspected(text: str, known: PublicKnowledge, *, dialect: str) -> Metadata
 
 
 def columns_asked(text: str, known: PublicKnowledge, *, dialect: str) -> MetadataTable | None:
-    """The columns of a SELECT of rows that asks for no row, with their types; None for any other."""
+    """The columns of a SELECT of rows that requests no rows, with their types; None for any other."""
     from lapwing.sql.introspection import columns_statement
     from lapwing.sql.text.reader import Schemas
 

@@ -1,6 +1,6 @@
-"""Statements that are not queries and that clients send all the same: SET, BEGIN, SHOW, DESCRIBE.
+"""Statements other than queries that clients send: SET, BEGIN, SHOW, DESCRIBE.
 
-They are read by their first words. A session here has no state: what would change one is accepted and changes nothing.
+They are read by their first words. A session here has no state: statements that would change one are accepted without effect.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lapwing.sql.text.refusals import span_of
 
 @dataclass(frozen=True, slots=True)
 class IgnoredStatement:
-    """A statement that changes nothing here."""
+    """A statement without effect here."""
 
     word: str
 
@@ -53,7 +53,7 @@ _NAMES = re.compile(r"[A-Za-z_]\w*|\".*\"")
 
 
 def read_session_words(text: str) -> SessionWords | None:
-    """What a text asks for, where it starts with such a word and can be read; None otherwise."""
+    """The statement of a text that starts with such a word and can be read; None otherwise."""
     pieces = _pieces(text)
     if not pieces:
         return None
@@ -102,7 +102,7 @@ def _pieces(text: str) -> list[tuple[str, int, int]]:
 
 
 def _described(text: str, pieces: list[tuple[str, int, int]]) -> DescribeTable:
-    """The table of ``DESCRIBE schema.table``: the schema says nothing, all tables are in one."""
+    """The table of ``DESCRIBE schema.table``: the schema is ignored, because all tables are in one."""
     names = [piece for piece, _, _ in pieces]
     is_name = len(names) % 2 == 1 and all(sign == "." for sign in names[1::2]) and all(map(_NAMES.fullmatch, names[::2]))
     start, end = (pieces[0][1], pieces[-1][2]) if pieces else (0, len(text))

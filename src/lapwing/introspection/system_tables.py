@@ -1,7 +1,7 @@
-"""The tables in which PostgreSQL describes itself, made from the catalogue: ``information_schema`` and a part of ``pg_catalog``.
+"""The system tables of PostgreSQL, made from the catalogue: ``information_schema`` and a part of ``pg_catalog``.
 
 Clients read these to learn which tables and columns there are. Tables that would describe what a data set does not have (indexes, views,
-functions, extensions) are there without rows, so that a client that looks finds nothing and goes on.
+functions, extensions) are empty, so that a client finds nothing and continues.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lapwing.kernel.domains import KeyDomain, Kind, kind_of
 from lapwing.kernel.facts import Facts
 
 SERVER_VERSION = "15.0"
-"""The version of PostgreSQL whose words are answered; clients choose their questions by it."""
+"""The reported version of PostgreSQL; clients choose their queries by it."""
 SCHEMA = "public"
 SETTINGS = {
     "application_name": "",
@@ -43,7 +43,7 @@ SETTINGS = {
     "transaction_isolation": "read committed",
     "transaction_read_only": "on",
 }
-"""What SHOW and pg_settings say: fixed, whatever was SET."""
+"""The values of SHOW and pg_settings: fixed, SET has no effect."""
 
 _NAMESPACES = {"pg_catalog": 11, "information_schema": 13_000, SCHEMA: 2_200}
 _FIRST_TABLE_OID = 16_384

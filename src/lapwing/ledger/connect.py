@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 DATABASE_VARIABLE, ANCHORS_VARIABLE, KEYS_VARIABLE = "LAPWING_DATABASE", "LAPWING_ANCHORS", "LAPWING_KEYS"
 LOCAL_ANALYST = "local"
-"""Who asks on a local ledger, which knows no analysts, unless somebody says otherwise."""
+"""The default analyst on a local ledger, which has no list of analysts."""
 OWNER_ANALYST = "owner"
 """As whom preparation buys its statistics."""
 LEASE_SECONDS_MIN = 900
@@ -46,7 +46,7 @@ class Server:
     database: str
     anchors: Path
     lease_seconds: int
-    """How long a worker counts as alive after it was last heard of."""
+    """How long a worker counts as alive after its last sign of life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def open_ledger(
 def accept_ledger(place: Place, declaration: Declaration, *, reason: str) -> Balance:
     """The owner's override for a ledger that is not as it was anchored; what it has lost is charged again.
 
-    Where the file is lost, and the registry remembers what was spent, it is made anew with that; a ledger that nobody knows is not made.
+    If the file is lost and the registry has a record of the spending, it is recreated with that; an unknown ledger is not created.
     """
     limits.require_reason(True, reason)
     if place.server is None and not place.local.exists():
@@ -139,12 +139,12 @@ def open_local(place: Place, declaration: Declaration) -> LocalLedger:
 
 
 def default_analyst(place: Place) -> str:
-    """Who asks when nobody says: the user of the operating system, where the ledger knows analysts."""
+    """The default analyst: the user of the operating system, if the ledger has a list of analysts."""
     return LOCAL_ANALYST if place.server is None else system_user()
 
 
 def system_user() -> str:
-    """The name that the operating system has for whoever runs this process; not variables such as ``USER``, which anybody can set."""
+    """The operating system's name of the user of this process; not from variables such as ``USER``, which anyone can set."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -197,7 +197,7 @@ def role_to_decide(place: Place) -> str | None:
 
 
 def require_owner(place: Place) -> None:
-    """Refuse (``ledger-role``) what owners alone do before any of it is done: the ledger would refuse it only when it is told."""
+    """Refuse (``ledger-role``) owners' operations before they start: the ledger would refuse only when it records them."""
     from lapwing.ledger.postgres.connection import right_missing
 
     role = role_to_decide(place)

@@ -49,7 +49,7 @@ class EntryKind(StrEnum):
     POLICY = "policy"
     """An analyst, a group or a limit was set; only a ledger with analysts of its own writes this and the two below."""
     PROPOSE = "propose"
-    """Somebody proposed another budget or ceiling, or asked for more of one."""
+    """A proposal of another budget or ceiling, or a request for more of one."""
     DENY = "deny"
 
 
@@ -159,7 +159,7 @@ class Ledger(Protocol):
         ...
 
     def find(self, digest: str, *, analyst: str | None = None, request_id: str | None = None) -> StoredAnswer | None:
-        """The answer with this digest that was committed first, whoever paid for it: replay is free.
+        """The answer with this digest that was committed first, by any payer: replay is free.
 
         Several may have paid for the same at the same time. What this request of the analyst paid for itself, or a part of it (whose name
         begins with its name and a slash), comes before all others; while that is not settled, nothing is found.
@@ -176,7 +176,7 @@ class Ledger(Protocol):
         ...
 
     def statement(self, charge_id: int) -> ReceiptStatement:
-        """What a receipt of a committed answer says, whoever asks: who paid, and by which request; else ``receipt-missing``."""
+        """The statement of the receipt of a committed answer, for any caller: payer and request; else ``receipt-missing``."""
         ...
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:

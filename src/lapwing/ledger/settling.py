@@ -1,8 +1,8 @@
 """What happens to a charge once the engine has run: the answer is stored, or the incident is written down, with bounded patience.
 
 Trouble of the ledger is not a fault of the engine. By the time an answer is to be stored it is noisy, so keeping it in memory and trying
-again gives nothing away; and until it is stored it is shown to nobody. So a ledger that is busy or out of reach neither closes the data set
-nor loses an answer that is paid for: whoever asks the same again, of the same process, gets that answer as soon as it can be stored. There
+again gives nothing away; and until it is stored it is shown to no one. So a ledger that is busy or out of reach neither closes the data set
+nor loses an answer that is paid for: the same question to the same process gets that answer as soon as it can be stored. There
 is never a second noisy answer for one charge. What a process still holds when it ends is forfeited like any other reservation.
 """
 
@@ -19,7 +19,7 @@ from lapwing.kernel.permit import Permit
 from lapwing.ledger.protocol import Ledger, Request, StoredAnswer
 
 PATIENCE_SECONDS = 60.0
-"""How long storing an answer is tried again before the analyst is told to ask again."""
+"""How long storing an answer is tried again before the analyst is asked to retry."""
 _PAUSE_SECONDS_MAX = 2.0
 _OVER = "charge-not-open"
 _NEVER_STORED = frozenset({_OVER, "answer-too-large"})
@@ -67,7 +67,7 @@ class PendingCommits:
             raise
 
     def incident(self, ledger: Ledger, permit: Permit) -> None:
-        """Forfeit the charge and close the data set. If the ledger cannot be told now, nothing is answered here until it was."""
+        """Forfeit the charge and close the data set. If the ledger cannot record it now, nothing is answered here until it has."""
         with self._gate:
             self._incidents.append(permit)
         with contextlib.suppress(LedgerError):

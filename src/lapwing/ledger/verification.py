@@ -29,7 +29,7 @@ class Verification:
     head: str
     spent: Cost
     anchors: tuple[ComparedAnchor, ...]
-    """Empty: nothing outside the ledger was compared, so nobody would notice that its newest entries are missing."""
+    """Empty: nothing outside the ledger was compared, so missing newest entries would not be noticed."""
     problems: tuple[str, ...]
 
     @property

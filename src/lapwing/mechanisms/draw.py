@@ -181,7 +181,7 @@ class SparseSession:
         self._start()
 
     def __repr__(self) -> str:
-        # without the noisy threshold, which nobody may see
+        # without the noisy threshold, which must stay secret
         return f"SparseSession(starts_left={self._starts_left})"
 
     @property

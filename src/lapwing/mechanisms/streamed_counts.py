@@ -1,7 +1,7 @@
 """Counts that are held against public numbers: what private multiplicative weights are made of, with their exact law.
 
-For each count there is a public number, which may depend on all that was told before: in private multiplicative weights, what the weights
-say. While the count is near the number, by a sparse vector, only that is told. Where it is not, a fresh noisy count is told, and the next
+For each count there is a public number, which may depend on all earlier answers: in private multiplicative weights, the estimate of the
+weights. While the count is near the number, by sparse vector, only that is released. Otherwise a fresh noisy count is, and the next
 start begins. ``lapwing.kernel.count_stream`` is the same over protected rows; this is for lessons, exact verification and audits.
 
 Proof: ``docs/proofs/above-threshold.md``.
@@ -22,7 +22,7 @@ from lapwing.mechanisms.additive import LaplaceMechanism
 from lapwing.mechanisms.geometric import OUTPUTS_MAX
 
 Transcript: TypeAlias = tuple[int | None, ...]
-"""What was told of each count so far: None where it is near its number, else a noisy count."""
+"""The answers so far, one per count: None if it is near its number, else a noisy count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class StreamedCounts:
 
     Pre: between neighbours each count moves by at most the sensitivity of ``above``; ``near`` gives the public number of the next count
     from what was told so far, and knows nothing else. Post: differentially private at ``starts`` times the price of one start of ``above``
-    and one answer, however many counts there are. The output is what was told, up to the last start.
+    and one answer, however many counts there are. The output is the list of answers, up to the last start.
     """
 
     above: AboveThreshold
@@ -39,7 +39,7 @@ class StreamedCounts:
     scale_answer: Fraction
     near: Callable[[Transcript], int]
     clamp: tuple[int, int] | None = None
-    """Ends of the noisy counts that are told, for an exact law."""
+    """Ends of the released noisy counts, for an exact law."""
 
     def __post_init__(self) -> None:
         SparseVector(self.above, self.starts)  # checks the starts
@@ -62,7 +62,7 @@ class StreamedCounts:
         return (self.above.odds(decay=decay) * self.answer().odds(decay=decay ** self._exponent())) ** self.starts
 
     def law(self, value: tuple[int, ...], *, decay: Fraction) -> Mapping[Transcript, Fraction]:
-        """The exact law of what is told of these counts, at this decay (see :meth:`AboveThreshold.exponents`)."""
+        """The exact law of the answers to these counts, at this decay (see :meth:`AboveThreshold.exponents`)."""
         counts, answers = require_stream(value), self.answer()
         self._require_few(len(counts))
         outputs: dict[Transcript, Fraction] = {}

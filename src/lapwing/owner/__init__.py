@@ -1,1 +1,1 @@
-"""What owners do with a data set: draft a catalogue, set policies, administer the ledger, back up, report spending."""
+"""Operations of owners on a data set: draft a catalogue, set policies, administer the ledger, back up, report spending."""

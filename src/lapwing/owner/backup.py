@@ -1,8 +1,8 @@
-"""A backup of a data set in one file, and putting it back: the catalogue, the state directory, the local ledger and the keys.
+"""Backup and restore of a data set in one file: the catalogue, the state directory, the local ledger and the keys.
 
-Two things are left out on purpose. Prepared versions hold rows; they are prepared again. The registry and the anchors are what notices that
-an older state was put back, so they are never part of a backup and never restored with one: a ledger that comes back meets the memory it
-left behind, or, where that is lost too, is refused until the owner accepts it with a reason.
+Two things are left out on purpose. Prepared versions hold rows; they are prepared again. The registry and the anchors detect that
+an older state was restored, so they are never part of a backup nor restored with one: a restored ledger is compared with the
+existing ones or, if these are lost too, is refused until the owner accepts it with a reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MEMBER_BYTES_MAX = 1 << 34
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a backup holds."""
+    """The contents of a backup."""
 
     files: tuple[str, ...]
     ledger_is_elsewhere: bool
@@ -41,7 +41,7 @@ class Backup:
 
 
 def back_up(catalogue: Path, to: Path) -> Backup:
-    """Write a backup, whole or not at all, readable by its owner only. The ledger is copied as of one moment, also while it is in use."""
+    """Write a backup atomically, readable by its owner only. The ledger is copied as of one moment, even while it is in use."""
     members, ledger_is_elsewhere = members_of(catalogue)
     write_whole(to, archive(members))
     return Backup(tuple(members), ledger_is_elsewhere)
@@ -71,7 +71,7 @@ def archive(members: dict[str, bytes]) -> bytes:
 
 
 def write_whole(to: Path, content: bytes) -> None:
-    """Write a file that is there whole or not at all, readable by its owner only."""
+    """Write a file atomically, readable by its owner only."""
     partial = to.with_name(f"{to.name}.partial")
     try:
         partial.unlink(missing_ok=True)
@@ -82,12 +82,12 @@ def write_whole(to: Path, content: bytes) -> None:
 
 
 Write: TypeAlias = Callable[[Path, bytes], None]
-"""Writes a file that is not there yet."""
+"""Writes a new file."""
 
 
 @contextmanager
 def whole_or_not_at_all() -> Iterator[Write]:
-    """Files that are all written or, where anything is refused or fails, removed again."""
+    """Files that are all written or, on a refusal or failure, all removed."""
     written: list[Path] = []
 
     def write(path: Path, content: bytes) -> None:
@@ -106,7 +106,7 @@ def whole_or_not_at_all() -> Iterator[Write]:
 def put_back(backup: Path | BinaryIO, directory: Path) -> Backup:
     """Write the files of a backup into a directory that has no state of a data set. Overwrites nothing, opens nothing.
 
-    A catalogue of the same data set that is there already stays: the state belongs to it, and without its ledger it would get another
+    A catalogue of the same data set that already exists is kept: the state belongs to it, and without its ledger it would get another
     budget. Keys go to where the catalogue says, unless there are some already.
     """
     with whole_or_not_at_all() as write:
@@ -151,7 +151,7 @@ def put_back_by(write: Write, members: Mapping[str, bytes], directory: Path) -> 
 
 
 def is_there(members: Mapping[str, bytes], directory: Path) -> bool:
-    """Whether the data set of a backup is still there: the catalogue, and the ledger, or what else there was of a state."""
+    """Whether the data set of a backup still exists: the catalogue, and the ledger or another part of the state."""
     state = StateDirectory(directory.resolve())
     kept = [state.directory / name for name in KEPT_FILES if f"{_STATE}/{name}" in members]
     needed = [state.ledger_path] if _LEDGER in members else kept
@@ -159,7 +159,7 @@ def is_there(members: Mapping[str, bytes], directory: Path) -> bool:
 
 
 def _id(catalogue: bytes) -> object:
-    """The id that a catalogue gives its data set; where that cannot be read, the text stands for itself."""
+    """The id that a catalogue gives its data set; if that cannot be read, the text itself."""
     try:
         return tomllib.loads(catalogue.decode())["dataset"]["id"]
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError):
@@ -194,7 +194,7 @@ def _is_ours(member: str) -> bool:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a file that is not there yet, readable by its owner only, to the disk."""
+    """Write a new file to the disk, readable by its owner only."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as handle:
         handle.write(content)

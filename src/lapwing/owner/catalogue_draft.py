@@ -1,6 +1,6 @@
-"""A first catalogue from the schemas of files: what can be known without reading a row is filled in, the rest is left to the owner.
+"""A first catalogue from the schemas of files: facts that need no rows are filled in, the rest is left to the owner.
 
-Whatever the owner must decide is left out and marked TODO, so that ``lapwing check`` points at every line that is not finished. Nothing is
+The owner's decisions are left out and marked TODO, so that ``lapwing check`` points at every line that is not finished. Nothing is
 guessed that would matter: bounds, lists of values, the unit and the budget are facts that must be known without looking at the rows.
 """
 
@@ -30,7 +30,7 @@ _INTRODUCTION = """\
 
 @dataclass(frozen=True, slots=True)
 class RequestedTable:
-    """A table to declare: its name as wished for, its source as written in the catalogue, its columns."""
+    """A table to declare: its preferred name, its source as written in the catalogue, its columns."""
 
     name: str
     source: str
@@ -56,7 +56,7 @@ def named_tables(wished: Sequence[RequestedTable]) -> list[DraftTable]:
 
 
 def draft(dataset_id: str, tables: Sequence[DraftTable], *, engine: str = "duckdb", connection: str = "") -> str:
-    """The text of the catalogue. Where no column of any table may say whose row it is, rows are proposed as units."""
+    """The text of the catalogue. If no column of any table may identify the owner of a row, rows are proposed as units."""
     names = [safe_name(column.name) for table in tables for column in table.columns]
     by_row = ROW not in names and not any(map(_may_tell_units, names))
     parts = [
@@ -76,7 +76,7 @@ def count_todos(text: str) -> int:
 
 
 def safe_name(wished: str) -> str:
-    """A name that the catalogue accepts, as near as possible to the one wished for."""
+    """A name that the catalogue accepts, as close as possible to the preferred one."""
     name = re.sub(r"[^a-z0-9]+", "_", wished.lower()).strip("_")[:_NAME_MAX].rstrip("_")
     if not name:
         return "column"
@@ -181,7 +181,7 @@ _IF_NEVER_NULL = "null = false if never missing"
 def _column(column: SourceColumn, name: str) -> str:
     identifier = _is_identifier(name)
     keys, remark = _declared(column.held, identifier=identifier)
-    # A real number may be none (NaN) in a column without NULL, and its row would be left out. Nobody groups by an identifier.
+    # A real number may be none (NaN) in a column without NULL, and its row would be left out. Identifiers are never groups.
     null = ", null = false" if column.required and column.held is not ColumnContents.REAL else ""
     if not (null or identifier or column.held is ColumnContents.REAL):
         remark = f"{remark}; {_IF_NEVER_NULL}" if remark else _IF_NEVER_NULL
@@ -267,11 +267,11 @@ _WHOSE = frozenset(
         "worker",
     }
 )
-"""Words in names of columns that often say whose row it is."""
+"""Words in names of columns that often identify the owner of a row."""
 
 
 def _may_tell_units(name: str) -> bool:
-    """Whether a column of this name may say whose row it is."""
+    """Whether a column of this name may identify the owner of a row."""
     return _is_identifier(name) or not _WHOSE.isdisjoint(name.split("_"))
 
 

@@ -1,4 +1,4 @@
-"""A catalogue from what somebody said: the text of the file, for data sets that were described and not written."""
+"""The text of a catalogue file from a structured description of a data set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ID_NAME_MAX = 54
 
 @dataclass(frozen=True, slots=True)
 class DescribedTable:
-    """A table as it was described: keys of its section, and keys of each of its columns. What was not said is left out."""
+    """A described table: keys of its section, and keys of each of its columns. Missing values are left out."""
 
     name: str
     keys: Mapping[str, Any]
@@ -24,7 +24,7 @@ class DescribedTable:
 
 @dataclass(frozen=True, slots=True)
 class DescribedDataSet:
-    """A data set as it was described, section by section."""
+    """A described data set, section by section."""
 
     dataset: Mapping[str, Any]
     budget: Mapping[str, Any]
@@ -35,9 +35,9 @@ class DescribedDataSet:
 
 
 def catalogue_toml(described: DescribedDataSet) -> str:
-    """The file that the description means. Nothing is checked here: reading it back does that.
+    """The file for the description. Nothing is checked here; reading the file checks it.
 
-    Who compares texts relies on it: the same description gives the same bytes, in this release and in later ones.
+    Comparisons of texts rely on this: the same description gives the same bytes, in this release and in later ones.
     """
     lines = [*(f"# {line}".rstrip() for line in described.introduction), "format = 1"]
     lines += _section("dataset", described.dataset) + _section("budget", described.budget)
@@ -48,9 +48,9 @@ def catalogue_toml(described: DescribedDataSet) -> str:
 
 
 def id_of_place(name: str, directory: Path) -> str:
-    """The id of a data set that nobody has named: after its folder or file, and where that is.
+    """The default id of a data set: from the name and the location of its folder or file.
 
-    A ledger is bound to the id. Folders and files called the same in two places are two data sets, and each needs a ledger of its own.
+    A ledger is bound to the id. Folders and files of equal name in two places are two data sets, and each needs a ledger of its own.
     """
     return f"{name[:_ID_NAME_MAX]}-{hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:8]}"
 
@@ -60,7 +60,7 @@ def _section(heading: str, keys: Mapping[str, Any]) -> list[str]:
 
 
 def toml_value(value: object) -> str:
-    """A value as TOML has it; texts are escaped, so that nobody's words become another line."""
+    """A value as TOML has it; texts are escaped, so that no text becomes another line."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -1,4 +1,4 @@
-"""Looking after ledgers, for every face: installing, moving, verifying, accepting one, and taking a lost anchor away."""
+"""Administration of ledgers for every interface: install, move, verify, accept, and remove a lost anchor."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class MovedLedger:
-    """A ledger that is in a database now, and who may ask there."""
+    """A ledger that was moved into a database, and its analysts."""
 
     budget: BudgetView
     admitted: tuple[str, ...]
@@ -48,7 +48,7 @@ class MovedLedger:
 
 def move_ledger(curator: Curator, database: str, *, anchors: Path, keys: Path, by: str) -> MovedLedger:
     """Move the local ledger of a data set into a database with every charge and answer. The local one is closed for good."""
-    require_signing_key(keys)  # before anything is closed: without a key nothing could be asked afterwards
+    require_signing_key(keys)  # before anything is closed: without a key no question could be asked afterwards
     declaration = curator.declaration
     with open_local(curator.place, declaration) as local:
         moved = move(
@@ -64,14 +64,14 @@ def move_ledger(curator: Curator, database: str, *, anchors: Path, keys: Path, b
         remember_on_server(curator.place, moved.state(), declaration.fingerprint())
         apply_limits(moved, declaration.limits, by=by)
         in_a_day = declared_limit(moved.balance().budget, declaration.limits.per_day)
-        for one in analysts(moved) if in_a_day.loss is not None else ():  # as for an analyst who is admitted there
+        for one in analysts(moved) if in_a_day.loss is not None else ():  # as for a newly admitted analyst
             reason = "declared in the catalogue"
             policy.admit(moved, one.analyst, day_loss_max=in_a_day.loss, day_pure_max=in_a_day.pure, by=by, reason=reason)
         return MovedLedger(curator.view_of(moved.balance()), tuple(one.analyst for one in analysts(moved)))
 
 
 def verified(database: str, *, anchors: Sequence[Path], names: Sequence[str]) -> Iterator[Verification]:
-    """Everything derived again from the entries, of these sources or of all, and compared with the anchors in these directories.
+    """Recompute everything from the entries of these sources or of all, and compare it with the anchors in these directories.
 
     Of all: ``ledger-missing`` at the end where an anchor is of a source that the database does not have.
     """
@@ -87,7 +87,7 @@ def verified(database: str, *, anchors: Sequence[Path], names: Sequence[str]) ->
 
 
 def verified_of(curator: Curator, *, database: str | None = None, anchors: Sequence[Path] = ()) -> Verification:
-    """The same of the ledger of a data set, wherever that is: in a database, by default as the catalogue says, or local."""
+    """The same for the ledger of a data set: in a database, by default that of the catalogue, or local."""
     place, declaration = curator.place, curator.declaration
     if place.server is None:
         return verify_local(place.local, source_id=declaration.dataset.id, fingerprint=declaration.fingerprint(), home=place.home)
@@ -96,12 +96,12 @@ def verified_of(curator: Curator, *, database: str | None = None, anchors: Seque
 
 
 def accept(curator: Curator, *, reason: str) -> Balance:
-    """Go on with a ledger that is not as it was anchored: the owner's override."""
+    """Accept a ledger that does not match its anchor: the owner's override."""
     return accept_ledger(curator.place, curator.declaration, reason=reason)
 
 
 def report_lost_anchor(curator: Curator, anchor: str, *, by: str, reason: str) -> int | None:
-    """Say that an anchor is lost; the number of the proposal that another owner has to confirm, or None once that is done."""
+    """Declare an anchor lost; returns the number of the proposal that another owner has to confirm, or None once that is done."""
     server = curator.place.server
     if server is None:
         raise LedgerError("ledger-local", "a local ledger has its anchor in the registry of its user")

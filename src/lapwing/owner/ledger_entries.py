@@ -1,4 +1,4 @@
-"""An entry of the ledger as faces show it."""
+"""An entry of the ledger as interfaces show it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Who may ask, on what terms, and what waits for a second person: the acts of owners and analysts on a ledger that knows them.
+"""Analysts, their terms, and proposals that need a second person: operations of owners and analysts on a ledger with roles.
 
-What is not said stays as it is: admitting somebody again never drops a limit by the way.
+Omitted values stay unchanged: admitting an analyst again never drops a limit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
     "standing",
 ]
 Amount = Callable[[int | None], int | None]
-"""From a limit in force, in ledger units, to the one that is wanted; None is no limit."""
+"""The new limit from the limit in force, in ledger units; None is no limit."""
 
 
 LossAmount = Callable[[LossLimit], LossLimit]
@@ -64,9 +64,9 @@ class Policies:
         by: str,
         reason: str,
     ) -> None:
-        """Let an analyst ask, or change on what terms. Without ``group`` and ``leave_group`` the group stays as it is.
+        """Admit an analyst, or change the analyst's terms. Without ``group`` and ``leave_group`` the group stays as it is.
 
-        Somebody new may spend in a day what the catalogue says, unless ``day_loss`` says otherwise.
+        For a new analyst the daily limit is that of the catalogue, unless ``day_loss`` is given.
         """
         known = self._analyst(analyst)
         stays = known.group if known is not None and not leave_group else None
@@ -87,7 +87,7 @@ class Policies:
         )
 
     def suspend(self, analyst: str, *, by: str, reason: str) -> None:
-        """Let an analyst ask no more, and see no stored answers."""
+        """Suspend an analyst, who can then neither ask nor see stored answers."""
         known = self._analyst(analyst)
         if known is None:
             hint = "see `lapwing ledger status`"
@@ -107,7 +107,7 @@ class Policies:
         )
 
     def set_group(self, name: str, *, loss: LossAmount, delta: Amount, by: str, reason: str) -> bool:
-        """Make a group of analysts with a budget of its own, or change that; whether there was one."""
+        """Create or change a group of analysts with its own budget; returns whether the group existed."""
         known = next((one.share for one in overview.groups(self.ledger) if one.group == name), None)
         in_all = loss(LossLimit(known.loss_total, known.pure_total) if known else LossLimit())
         policy.set_group(
@@ -159,14 +159,14 @@ class Policies:
         return policy.propose_ceiling(self.ledger, self._budget_of(epsilon), by=by, reason=reason)
 
     def request(self, analyst: str, limit: LossLimit, *, reason: str) -> int:
-        """Ask for a share of this much in all; the number of the proposal."""
+        """Request a total share of this size; returns the number of the proposal."""
         share = policy.analyst_share(self.ledger, analyst)
-        # Only the loss is asked for; the delta for keys stays as it was, and without a limit of its own it is that of the data set.
+        # Only the loss is requested; the delta for keys does not change, and without its own limit it is that of the data set.
         delta = self.budget.delta_total if share is None or share.delta_total is None else share.delta_total
         return policy.request_budget(self.ledger, analyst, Cost(loss=limit.loss or 0, delta=delta, pure=limit.pure), reason=reason)
 
     def approve(self, number: int, *, by: str, reason: str) -> None:
-        """Carry out what somebody else proposed."""
+        """Carry out another person's proposal."""
         policy.approve(self.ledger, number, by=by, reason=reason)
 
     def deny(self, number: int, *, by: str, reason: str) -> None:
@@ -183,7 +183,7 @@ class Policies:
 
 @contextmanager
 def policies(curator: Curator) -> Iterator[Policies]:
-    """The policies of a data set; ``ledger-local`` where its ledger knows none."""
+    """The policies of a data set; ``ledger-local`` if its ledger has none."""
     if curator.place.server is None:
         hint = "`lapwing ledger move` moves it into a database"
         raise LedgerError("ledger-local", "a local ledger has one user: it knows no analysts and no second person", hint=hint)
@@ -196,7 +196,7 @@ def policies(curator: Curator) -> Iterator[Policies]:
 
 
 def standing(curator: Curator) -> tuple[dict[str, Any], Balance]:
-    """Where a ledger is, what is spent, who may ask and on what terms, and what is proposed. Amounts are exact decimals."""
+    """The location of a ledger, its spending, its analysts with their terms, and its proposals. Amounts are exact decimals."""
     ledger = open_ledger(curator.place, curator.declaration, create=False, signs=False)
     try:
         balance = ledger.balance()
@@ -209,14 +209,14 @@ def standing(curator: Curator) -> tuple[dict[str, Any], Balance]:
 
 
 def own_terms(curator: Curator, analyst: str) -> dict[str, Any] | None:
-    """What one analyst may spend and has spent; None where the ledger knows no analysts, or not this one. Amounts are exact decimals."""
+    """One analyst's limit and spending; None if the ledger has no analysts, or not this one. Amounts are exact decimals."""
     ledger = curator.ledger
     share = policy.analyst_share(ledger, analyst) if isinstance(ledger, PostgresLedger) else None
     return None if share is None else _share(share, ledger.balance().budget)
 
 
 def admit_share(curator: Curator, analyst: str, share: float | None, *, by: str, reason: str) -> None:
-    """Let an analyst ask, for this share of the whole budget in all, from 0 to 1; without one, what was said before stays."""
+    """Let an analyst ask, for this share of the whole budget in all, from 0 to 1; without one, the present share stays."""
     with policies(curator) as office:
         limit = None if share is None else limit_of_share(office.budget, share)
         office.admit(
@@ -303,7 +303,7 @@ def _share(share: policy.Share, budget: Budget) -> dict[str, Any]:
 
 
 def _pure(budget: Budget, **amounts: int | None) -> dict[str, str | None]:
-    """The other side of an account with an order; nothing of one without."""
+    """The other side of an account with an order; empty for an account without one."""
     return {} if budget.order is None else {f"pure_{name}": _loss(units) for name, units in amounts.items()}
 
 

@@ -1,7 +1,7 @@
-"""A data set from one file and a few words: writes the catalogue that the words mean, beside the file, and opens it.
+"""A data set from one file and a few arguments: writes the corresponding catalogue beside the file and opens it.
 
 The directory ``<file>.lapwing`` then holds the catalogue, the ledger and the versions: opening the same file again finds the same budget.
-With other words the catalogue there is not overwritten; the owner changes it by hand, where a change can be seen for what it is.
+With other arguments the existing catalogue is not overwritten; the owner edits it by hand, so that the change is visible.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ID_LINE = re.compile(r'^id = ".*"$', re.MULTILINE)
 def quick_catalogue(
     source: Path, *, unit: str, columns: Mapping[str, Mapping[str, Any]], epsilon: Number, delta: Number, rows_max: int | None
 ) -> Path:
-    """The catalogue file for these words; written the first time, compared afterwards."""
+    """The catalogue file for these arguments; written the first time, compared afterwards."""
     if unit == ROW:
         _require_no_column(source)
     text = catalogue_text(source, unit=unit, columns=columns, epsilon=epsilon, delta=delta, rows_max=rows_max)
@@ -45,7 +45,8 @@ def quick_catalogue(
 def catalogue_text(
     source: Path, *, unit: str, columns: Mapping[str, Mapping[str, Any]], epsilon: Number, delta: Number, rows_max: int | None
 ) -> str:
-    """The TOML that the words mean. The unit column is an identifier unless ``columns`` says otherwise; the unit "row" is no column."""
+    """The TOML for the arguments. The unit column is an identifier unless ``columns`` declares another type; the unit "row" is not a
+    column."""
     name = _NAME.sub("_", source.name.split(".")[0].lower()).strip("_") or "data"
     identifier = {} if unit == ROW else {unit: {"type": "key"}}
     declared = {**identifier, **{column: dict(keys) for column, keys in columns.items()}}
@@ -55,12 +56,13 @@ def catalogue_text(
 
 
 def _without_id(text: str) -> str:
-    """The words of a catalogue. Its id is not one of them: earlier releases took the name of the file alone, and a folder may be moved."""
+    """The compared parts of a catalogue. Its id is not one of them: earlier releases took the name of the file alone, and a folder may be
+    moved."""
     return _ID_LINE.sub("", text, count=1)
 
 
 def _require_no_column(source: Path) -> None:
-    """Refuse where ``row`` could be meant as a column: single rows would be protected where somebody's rows together should be."""
+    """Refuse if ``row`` could refer to a column: single rows would be protected instead of all rows of a person."""
     try:
         names = [column.name.lower() for column in read_columns(source)]
     except UnreadableSource as error:

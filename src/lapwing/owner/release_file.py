@@ -1,7 +1,7 @@
-"""A release in one file, for those who have neither the data nor the server: it opens, verifies its receipt, and answers.
+"""A release in one file, for use without the data and the server: it can be opened, its receipt verified, and queried.
 
-A ZIP archive: ``manifest.json`` (what was released, of which public facts, what it cost), ``answer.json`` (the bytes that the ledger
-keeps), ``receipt.json`` (signed for these bytes, where keys are declared), ``croissant.json`` (the same for catalogues of data sets).
+A ZIP archive: ``manifest.json`` (the request, its public facts and cost), ``answer.json`` (the bytes in the ledger),
+``receipt.json`` (signed for these bytes, where keys are declared), ``croissant.json`` (the same for catalogues of data sets).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def save_release(release: Release, path: str | Path) -> Path:
 
 
 def release_bytes(release: Release) -> bytes:
-    """What is in the file of a release."""
+    """The contents of a release file."""
     terms, target = release.terms, io.BytesIO()
     manifest = {
         "format": FORMAT,
@@ -66,7 +66,7 @@ def open_release(path: str | Path, *, keys: str | Path | None = None) -> Release
 
 
 def release_in(content: bytes, *, keys: str | Path | None = None) -> Release:
-    """A release from what is in its file."""
+    """A release from the contents of its file."""
     return _opened(io.BytesIO(content), keys)
 
 
@@ -114,7 +114,7 @@ def _release(manifest: dict[str, Any], stored: bytes, receipt: Receipt | None) -
 
 
 def croissant(release: Release) -> dict[str, Any]:
-    """Metadata as ML Croissant has it (JSON-LD): what the release is, its columns, and how it was protected."""
+    """Metadata as ML Croissant has it (JSON-LD): the release, its columns, and its protection."""
     request, cost = release.terms.request, release.terms.cost
     described: dict[str, Axis] = {}
     for axis in (axis for section in release.sections for axis in section.axes):

@@ -1,6 +1,6 @@
-"""What was spent, by whom and on what: a report that whoever has the history and the receipts can add up again.
+"""The spending report, by analyst and question. It can be verified with the history and the receipts.
 
-Every number is from the ledger, exact, and public to those who may see every entry. Nothing here reads a row.
+Every number is from the ledger, exact, and visible to everyone who may see every entry. Nothing here reads a row.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from lapwing.owner.ledger_entries import entry_fields
 REPORT_ENTRIES_MAX = 10_000
 """Newest entries that a report adds up. With more, it says that it is not complete; the ledger's own check reads all of them."""
 READINGS_MAX = 20
-"""So often it is read again where something was charged between two readings."""
+"""Number of attempts if a charge was made between two readings."""
 
 
 @dataclass(slots=True)
 class _Part:
-    """What one person was charged."""
+    """The charges of one person."""
 
     spent: Cost = field(default_factory=Cost.zero)
     kinds: dict[str, int] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class _Part:
 
 
 def spending_report(curator: Curator) -> dict[str, Any]:
-    """The report, for JSON. ``adds_up`` says whether the entries give exactly what the ledger says is spent."""
+    """The report, for JSON. ``adds_up`` is whether the entries add up exactly to the ledger's spending."""
     entries, balance = _read_together(curator)
     complete = any(entry.kind is EntryKind.REGISTER for entry in entries)
     parts: dict[str, _Part] = {}
@@ -64,7 +64,7 @@ def spending_report(curator: Curator) -> dict[str, Any]:
 
 
 def _read_together(curator: Curator) -> tuple[tuple[Entry, ...], Balance]:
-    """The entries and what they add up to, read while nothing was written between; ``ledger-busy`` where something always is."""
+    """The entries and their sums, read without a write in between; ``ledger-busy`` if every attempt is interrupted."""
     for _ in range(READINGS_MAX):
         before, entries, balance = curator.history(limit=1), curator.history(limit=REPORT_ENTRIES_MAX), curator.balance()
         if before[:1] == entries[:1] == curator.history(limit=1)[:1]:

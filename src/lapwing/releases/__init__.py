@@ -1,1 +1,1 @@
-"""The non-interactive half: what is measured once, and answers for ever. Sees noisy values and public facts only."""
+"""Non-interactive releases, which are measured once and answer from then on. This package reads noisy values and public facts only."""

@@ -1,4 +1,4 @@
-"""A planned release in words: what is measured, how accurate it will be, what it costs. From public facts alone."""
+"""A planned release as text: its measures, accuracy and cost. From public facts alone."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from lapwing.releases.request import Marginals, RangeTree, SyntheticTable
 from lapwing.releases.tree_explanation import SURE, tree_lines
 
 SHOWN_MAX = 12
-"""Tables that are listed; the rest is counted."""
+"""Maximum number of listed tables; the others are only counted."""
 VARIANCE_MIN = 1e-12
-"""Noise of the least scales is nothing."""
+"""Below this deviation noise counts as 0."""
 
 
 def explained(planned: PlannedRelease, cost: CostView, budget: BudgetView, *, rows: float | None, notes: Sequence[str]) -> str:
@@ -41,7 +41,7 @@ def explained(planned: PlannedRelease, cost: CostView, budget: BudgetView, *, ro
 
 
 def _parts(planned: PlannedRelease, section: PlannedSection, rows: float | None) -> dict[int, tuple[str, list[str]]]:
-    """What each part of a section is called, its columns, and how far its counts will be off."""
+    """The name of each part of a section, its columns, and the errors of its counts."""
     pure = planned.certified.facts.account is Account.PURE
     found: dict[int, tuple[str, list[str]]] = {}
     for number, wanted in section.section.parts:
@@ -72,7 +72,7 @@ def _price(cost: CostView, budget: BudgetView) -> str:
 
 
 def _errors(section: PlannedSection, wanted: Marginals | SyntheticTable, axes: tuple[int, ...], rows: float | None) -> list[str]:
-    """How far a count of a cell will be off: of the marginals that were asked for, the widest first."""
+    """The error of a count of a cell for the requested marginals, the widest first."""
     if isinstance(wanted, Marginals):
         asked = list(combinations(axes, wanted.ways))
     else:
@@ -94,7 +94,7 @@ def _error(planned: PlannedSection, deviation: float, axes: Sequence[int], rows:
 
 
 def _deviations(planned: PlannedSection, asked: Sequence[tuple[int, ...]]) -> list[float]:
-    """The deviation of a cell of each marginal, after all tables are put together: see docs/explanation/releases.md."""
+    """The deviation of a cell of each marginal, after all tables are combined: see docs/explanation/releases.md."""
     sizes, precisions = planned.sizes, dict[tuple[int, ...], float]()
     for table, variance in zip(planned.tables, planned.variances, strict=True):
         for part in subsets(table):

@@ -1,4 +1,4 @@
-"""Public facts of one table as JSON, and back: what a release needs to read SQL where the data set is not there."""
+"""Public facts of one table as JSON, and back: what a release needs to bind SQL without the data set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lapwing.kernel.neighbours import Neighbours
 
 
 def facts_fields(facts: Facts) -> dict[str, Any]:
-    """All that is public, of protected tables."""
+    """All public facts of protected tables."""
     return {
         "source": facts.source_id,
         "version": facts.version,

@@ -1,6 +1,6 @@
-"""From what is wanted to a plan of the kernel at a price: axes, tables, shares of the loss, noise. Public facts alone decide.
+"""From a request to a plan of the kernel at a price: axes, tables, shares of the loss, noise. Public facts alone decide.
 
-The sum of what the tables cost is at most the loss that was asked for; the certificate says it exactly.
+The tables' costs add up to at most the requested loss; the certificate gives the exact cost.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ TABLES_MAX = 2_000
 WEIGHT_BITS = 10
 """Rows of a unit weigh in steps of one part in 2^10, where a unit may have many."""
 KEPT = Fraction(2**30 - 1, 2**30)
-"""Of the asked loss: shares are floats, whose sum may be above 1 by their rounding."""
+"""Part of the requested loss that is used: shares are floats, whose sum may exceed 1 by rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowsCounted:
-    """How many rows of one unit count, and how."""
+    """The contribution bound of a unit, and its kind."""
 
     rows: int
     scanned: int
     weighted: bool
 
     def bounding(self) -> Bounding:
-        """As the kernel has it."""
+        """The bounding of the kernel."""
         return Weighted(self.rows, WEIGHT_BITS) if self.weighted else Ranked()
 
 
@@ -58,7 +58,7 @@ class PlannedSection:
     tables: tuple[tuple[int, ...], ...]
     variances: tuple[float, ...]
     methods: Mapping[int, str]
-    """How the synthetic table of each part will be made that is one, by the number of the part."""
+    """The method of each synthetic table, by the number of its part."""
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -97,7 +97,7 @@ class PlannedRelease:
 
 
 def planned_release(request: ReleaseRequest, facts: Facts, *, loss: Fraction, rows: float | None) -> PlannedRelease:
-    """The plan of a release at a loss. ``rows``: how many there are, as far as that is public."""
+    """The plan of a release at a loss. ``rows``: their public number."""
     most = facts.table(request.table).rows_per_unit_max
     bounded = RowsCounted(request.rows_per_unit, most, weighted=request.rows_per_unit < most)
     sections = sections_of(request, facts)
@@ -118,7 +118,7 @@ def planned_release(request: ReleaseRequest, facts: Facts, *, loss: Fraction, ro
 
 @dataclass(frozen=True, slots=True)
 class _Priced:
-    """What shares depend on beside the axes."""
+    """The inputs of the division of the loss other than the axes."""
 
     pure: bool
     loss: float
@@ -126,7 +126,7 @@ class _Priced:
     reach: int
 
     def shares(self, section: Section, parts: Sequence[Fraction]) -> tuple[dict[int, str], dict[tuple[int, ...], float]]:
-        """How each synthetic table is made, and which share of the loss each table gets: the sum of what its parts give it."""
+        """The method of each synthetic table, and each table's share of the loss: the sum of the shares from its parts."""
         methods: dict[int, str] = {}
         found: dict[tuple[int, ...], float] = {}
         for number, wanted in section.parts:
@@ -193,7 +193,7 @@ def _with_noise(
     loss: Fraction,
     bounded: RowsCounted,
 ) -> Plan:
-    """The noise that each table's share buys; sensitivities are the certifier's own."""
+    """The noise that each table's share buys; the certifier derives the sensitivities."""
     rows, pure = Scan(table, bounded.scanned), facts.account is Account.PURE
     placeholder = DiscreteLaplace(Fraction(1)) if pure else DiscreteGaussian(Fraction(1))
 

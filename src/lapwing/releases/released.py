@@ -1,4 +1,5 @@
-"""A release that was bought: it answers SQL, gives its tables and synthetic rows, for ever and free. It knows no rows, nor an engine."""
+"""A release that was bought: it answers SQL and gives its tables and synthetic rows, free of charge. It has no access to rows or an
+engine."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ SYNTHETIC_ROWS_MAX = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class ReleaseTerms:
-    """What is public about a release: what it was asked for, of which facts, how its rows were bounded, what it cost, who signed."""
+    """The public terms of a release: its request, facts, contribution bounding, cost and receipt."""
 
     request: ReleaseRequest
     facts: Facts
@@ -48,12 +49,12 @@ class ReleaseTerms:
     tables: tuple[tuple[int, ...], ...]
     """The axes of every stored table, in the section that it is of."""
     notes: tuple[str, ...]
-    """What every answer from it says."""
+    """The notes of every answer from it."""
     cost: CostView
     budget: BudgetView
-    """When it was bought, or opened from the ledger."""
+    """The time when it was bought, or opened from the ledger."""
     stored: bytes
-    """As the ledger keeps it; the receipt is for these bytes."""
+    """The bytes in the ledger; the receipt is for these bytes."""
     receipt: Receipt | None
 
 
@@ -69,27 +70,27 @@ class Release:
 
     @property
     def name(self) -> str:
-        """What it was called."""
+        """Its name."""
         return self.terms.request.name
 
     @property
     def of_table(self) -> str:
-        """The table that it is of."""
+        """Its table."""
         return self.terms.request.table
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it has."""
+        """Its columns."""
         return self.terms.request.columns
 
     @property
     def receipt(self) -> Receipt | None:
-        """The signed receipt of its charge, where keys are declared."""
+        """The signed receipt of its charge, if keys are declared."""
         return self.terms.receipt
 
     @cached_property
     def sections(self) -> tuple[ReleasedSection, ...]:
-        """Its noisy tables, those together that make one best estimate: marginals and synthetic tables first, then each tree."""
+        """Its noisy tables, grouped by best estimate: marginals and synthetic tables first, then each tree."""
         found: list[list[tuple[tuple[int, ...], NoisyTable]]] = [[] for _ in self.terms.sections]
         for axes, table in zip(self.terms.tables, self._released.tables, strict=True):
             found[table_section(table, self.terms.sections)].append((axes, table))
@@ -97,7 +98,7 @@ class Release:
         return tuple(released_section(self.terms.request.table, section, tables, self.terms.notes) for section, tables in made)
 
     def query(self, sql: str, *, confidence: Fraction | float = CONFIDENCE, dialect: str = "duckdb") -> Answer:
-        """Answer SQL from the release: free, with error bars. What it does not answer is refused (``release-not-covered``), with why."""
+        """Answer SQL from the release: free, with error bars. Other statements are refused with the reason (``release-not-covered``)."""
         return answered_by(self, sql, confidence=confidence, dialect=dialect, budget=self.terms.budget)
 
     def covers(self, sql: str, *, dialect: str = "duckdb") -> bool:
@@ -105,9 +106,9 @@ class Release:
         return is_covered(lambda: self.query(sql, dialect=dialect))
 
     def table(self, *, rows: int | None = None) -> pa.Table:
-        """A synthetic table: as many rows as the release says there are, or ``rows``. The same release makes the same table.
+        """A synthetic table: with the release's estimate of the number of rows, or ``rows``. The same release makes the same table.
 
-        Its rows belong to nobody, and have no error bars: count with :meth:`query`.
+        Its rows do not belong to any unit and have no error bars: count with :meth:`query`.
         """
         if rows is not None and not 0 <= rows <= SYNTHETIC_ROWS_MAX:
             raise Refused("release-rows", f"a synthetic table has 0 to {SYNTHETIC_ROWS_MAX:,} rows")
@@ -134,7 +135,7 @@ class Release:
 
 
 def answered_by(release: Release, sql: str, *, confidence: Fraction | float, dialect: str, budget: BudgetView) -> Answer:
-    """The answer of a release, beside what is left of the budget."""
+    """The answer of a release, with the remaining budget."""
     statement = bind(sql, release.terms.facts, settings=Settings(), unit_columns=release.terms.unit_columns, dialect=dialect)
     if not can_be_asked(confidence):
         raise Refused("confidence-invalid", NOT_ASKED)
@@ -149,7 +150,7 @@ def answered_by(release: Release, sql: str, *, confidence: Fraction | float, dia
 
 
 def served_by(release: Release) -> tuple[ServedMarginals, ...]:
-    """The sections of a release, ready to answer statements that are bound already."""
+    """The sections of a release, ready to answer bound statements."""
     return tuple(section.served for section in release.sections)
 
 

@@ -1,4 +1,4 @@
-"""A section of a release that was bought: its noisy tables, and what they say together."""
+"""A section of a bought release: its noisy tables and their joint estimate."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class ReleasedSection:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """The columns in bins, one axis for each: of a tree, the leaves."""
+        """The columns in bins, one axis for each; for a tree, the leaves."""
         return self.served.public.axes
 
     def marginals_over(self, axes: Sequence[int]) -> tuple[MeasuredMarginal, ...]:
-        """What was measured over some of :attr:`axes`, which are numbered anew: tables over others as well are summed up over these."""
+        """The measurements over some of :attr:`axes`, renumbered: tables with other axes are summed over those."""
         measured: Sequence[MeasuredMarginal] = self.measured
         if isinstance(self.synopsis, TreeCounts):
             leaves = self.synopsis.counts

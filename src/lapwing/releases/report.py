@@ -1,4 +1,4 @@
-"""A page about a release: what was measured, what it cost, and a picture of each column with its error bars. One file, no network."""
+"""A page about a release: its measures, its cost, and a chart of each column with error bars. One file, no network."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _first_node_width(width: int, tree: TreeCounts) -> float:
 
 
 def _beside(section: ReleasedSection, sections: int) -> str:
-    """Which estimate a picture is of, where there are several."""
+    """The estimate that a chart shows, if there are several."""
     tree = section.section.tree
     return "" if sections == 1 else ", from the marginals" if tree is None else f", from the tree of {tree.column}"
 
@@ -155,7 +155,7 @@ def _svg(sums: Sequence[float], bars: Sequence[float], labels: Sequence[str], to
 
 
 def bin_label(axis: Axis, place: int) -> str:
-    """What a bin is called under a picture."""
+    """The label of a bin in a chart."""
     cell = axis.cells()[place]
     if cell is None:
         return "NULL"

@@ -1,4 +1,4 @@
-"""What somebody wants released: marginals, a synthetic table, a tree of ranges. With a text form for the ledger and for files."""
+"""Requests for releases: marginals, a synthetic table, a tree of ranges. They have a text form for the ledger and for files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Bins: TypeAlias = int | tuple[Fraction, ...]
 
 @dataclass(frozen=True, slots=True)
 class Marginals:
-    """Counts of rows by every combination of ``ways`` of the columns, and by fewer; by pairs, if nothing is said.
+    """Counts of rows by every combination of ``ways`` of the columns, and by fewer; by default, of pairs.
 
     ``bins`` says for columns with many values into how many spans they are cut, or at which edges (in values of the column; days and
     microseconds since 1970 for dates and moments).
@@ -48,7 +48,7 @@ class Marginals:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticTable:
-    """Rows that are like the rows of the table in the columns and pairs of columns that were measured; they belong to nobody.
+    """Rows that are like the rows of the table in the columns and pairs of columns that were measured; they do not belong to any unit.
 
     ``method`` is ``auto``, ``pairs`` or ``independent``: see docs/explanation/synthetic-tables.md.
     """
@@ -137,15 +137,15 @@ PARTS_MAX = 16
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRequest:
-    """A release as it is asked for: of one table, under a name; one part or several."""
+    """A request for a release of one table, with a name and one or more parts."""
 
     name: str
     table: str
     wanted: tuple[QuantileRequest, ...]
     rows_per_unit: int = 1
-    """For how many rows one unit counts."""
+    """The bound on the rows of one unit."""
     shares: tuple[Fraction, ...] = ()
-    """How the price is divided among the parts, in any measure; equally where nothing is said."""
+    """The weights by which the price is divided among the parts; equal by default."""
 
     def __post_init__(self) -> None:
         if not NAME.match(self.name):
@@ -161,12 +161,12 @@ class ReleaseRequest:
         return tuple(dict.fromkeys(column for part in self.wanted for column in part.columns))
 
     def price_shares(self) -> tuple[Fraction, ...]:
-        """What each part gets of the price; together 1."""
+        """The share of each part in the price; they sum to 1."""
         shares = self.shares or (Fraction(1),) * len(self.wanted)
         return tuple(share / sum(shares) for share in shares)
 
     def text(self) -> str:
-        """One line that says it all; the same request has the same text."""
+        """The request as one line; equal requests have equal text."""
         if len(self.wanted) == 1:
             about = {"table": self.table, **wanted_fields(self.wanted[0]), "rows": self.rows_per_unit}
         else:
@@ -176,7 +176,7 @@ class ReleaseRequest:
 
     @classmethod
     def of_text(cls, text: str) -> ReleaseRequest:
-        """Inverse of :meth:`text`; ``ValueError`` where it is none."""
+        """Inverse of :meth:`text`; ``ValueError`` for any other text."""
         if not text.startswith(SUMMARY):
             raise ValueError("not a release")
         name, _, rest = text.removeprefix(SUMMARY).partition(" ")

@@ -1,6 +1,6 @@
-"""Sections of a release: parts of it whose tables are put together into one best estimate.
+"""Sections of a release: groups of parts whose tables are combined into one best estimate.
 
-All marginals and synthetic tables are one section: what is measured for one of them makes the others better. Every tree of ranges is a
+All marginals and synthetic tables are one section: the measurements of one improve the others. Every tree of ranges is a
 section of its own. A stored table says which section it is of by the name of its one column.
 """
 
@@ -60,7 +60,7 @@ def sections_of(request: ReleaseRequest, facts: Facts) -> tuple[Section, ...]:
 
 
 def table_section(table: NoisyTable, sections: Sequence[Section]) -> int:
-    """The number of the section that a stored table is of; ``ValueError`` where it is of none."""
+    """The number of the section that a stored table is of; ``ValueError`` if there is none."""
     names = [count_name(number) for number in range(len(sections))]
     return names.index(table.columns[0].name)
 

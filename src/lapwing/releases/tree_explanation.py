@@ -1,4 +1,4 @@
-"""A planned tree of ranges in words: its levels, and how far counts of ranges will be off, beside counts of the leaves alone."""
+"""A planned tree of ranges as text: its levels, and the errors of counts of ranges, compared with counts from leaves alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lapwing.releases.tree.axes import leaf_width
 from lapwing.releases.tree.variances import TreeLevel, TreeSpreads
 
 SURE = 1.959964
-"""Half-widths of 95 % are so many deviations."""
+"""Half-widths of 95 % in standard deviations."""
 SHARES = (0.01, 0.1, 0.25, 0.5)
 """Lengths of ranges that are shown, of all leaves; and a single leaf."""
 PLACES_MAX = 64
@@ -22,7 +22,7 @@ PLACES_MAX = 64
 
 
 def tree_lines(planned: PlannedSection, *, pure: bool) -> list[str]:
-    """The columns, then what is said of errors."""
+    """The columns, then the errors."""
     leaf, further = planned.axes[-1], [planned.axes[number] for number in planned.tables[0][:-1]]
     leaves = leaf.size - leaf.domain.nullable
     widths = [leaf_width(planned.axes[table[-1]], leaf) for table in planned.tables]

@@ -2,7 +2,7 @@
 
 PostgreSQL raises where others give NULL, 0 or infinity: on a product or quotient of doubles that underflows, on a number that a type cannot
 hold, on a text that is not a date. Each spelling below is total: what could raise stands behind a CASE whose condition is computed first.
-Text sorts by the database's collation unless told otherwise, so every text that is compared or sorted is told ``COLLATE "C"``: by bytes.
+Text sorts by the database's collation by default, so every text that is compared or sorted has ``COLLATE "C"``: by bytes.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ def bind(
     ``references`` are declared keys on the way to the unit, each from (table, column) to the (table, column) it refers to.
     ``dialect`` is one of ``DIALECTS``: how the text is spelt, and what ``/`` and other functions of numbers mean.
     ``tokens`` are those of the text, where ``read_words`` split it already.
-    ``public_rows`` reads public tables, where they stand beside answers.
-    ``moment`` is when it is asked, in microseconds since 1970, in UTC: what CURRENT_DATE and NOW() stand for.
+    ``public_rows`` reads public tables, if they are combined with answers.
+    ``moment`` is the time of the request, in microseconds since 1970, in UTC: the value of CURRENT_DATE and NOW().
     ``decided`` are the rows of answers that it names as coming ``first``, as far as they are bought.
     The outcome depends on the text, the facts, public tables, the settings and the moment only; no protected data is read.
     """

@@ -52,7 +52,7 @@ def public_statement(
     """The statement, where it is about the data set itself; None where it is not.
 
     ``known`` are the tables that describe the data set, each with its schema; ``own`` the data set's own tables, which come first.
-    ``constants`` are SQL for functions that stand for a fact.
+    ``constants`` are SQL for functions that return a fact.
     """
     read = _parsed(text, settings=settings, dialect=dialect)
     if read is None:
@@ -145,7 +145,7 @@ def _own_table(table: exp.Table, own: Collection[str], schemas: Schemas) -> str 
 
 
 def _with_constants(tree: exp.Expr, constants: Mapping[str, str]) -> exp.Expr | None:
-    """The first node that the scratch engine may not be given. Functions that stand for a fact are replaced by it."""
+    """The first node that the scratch engine must not receive. Functions that return a fact are replaced by it."""
     for dot in list(tree.find_all(exp.Dot)):
         if isinstance(dot.this, exp.Identifier) and dot.this.name.lower() in _SCHEMAS and isinstance(dot.expression, exp.Func):
             dot.replace(dot.expression)

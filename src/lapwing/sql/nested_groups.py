@@ -95,7 +95,7 @@ def _named(keys: list[Typed]) -> Keys:
 
 
 def _columns(scalars: Scalars, node: exp.Expr) -> list[str]:
-    """The columns of the scope that a node is, without reading it: one, or with a star all that it stands for."""
+    """The columns of the scope that a node names, without reading it: one, or all that a star expands to."""
     scope = scalars.scope
     if is_star(node):
         return [column for item in scope.items if item.is_meant(qualifier(node)) for column in item.columns.values()]

@@ -30,7 +30,7 @@ BindAny = Callable[[exp.Expr, Environment], Rows | AnsweredSelect]
 
 @dataclass(frozen=True, slots=True)
 class AnswerSelects:
-    """Binds SELECTs over answers. ``bind`` binds any query that stands inside; ``privates`` are those measured so far."""
+    """Binds SELECTs over answers. ``bind`` binds nested queries; ``privates`` are those measured so far."""
 
     session: Session
     handlers: Mapping[type[exp.Expr], Handler]
@@ -95,7 +95,7 @@ class AnswerSelects:
         return scope.rows if answer.limit is None else RowsAtMost(answer.limit)
 
     def listed(self, node: exp.Expr, environment: Environment) -> Called | None:
-        """A table of constants that stands in FROM, or None."""
+        """A table of constants in FROM, or None."""
         return listed_item(self._outputs(NoisyLeaves(NoisyScope(self.session)), ScalarSubqueries(self, environment, [])), node)
 
     def pivoted(self, node: exp.Expr, item: NoisyItem, environment: Environment) -> tuple[NoisyItem, exp.Expr | None]:
@@ -202,10 +202,10 @@ def _distinct_on(session: Session, node: exp.Expr) -> tuple[exp.Expr, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ScalarSubqueries:
-    """Binds a subquery that stands for one value of an answer.
+    """Binds a scalar subquery over an answer.
 
     Where each row is a row of one table, or there is no table, the values are columns of one more row in FROM: they are
-    computed once. Elsewhere (``subqueries`` is None) they stand where they are written.
+    computed once. Elsewhere (``subqueries`` is None) they stay where they are written.
     """
 
     selects: AnswerSelects
@@ -213,7 +213,7 @@ class ScalarSubqueries:
     subqueries: list[str] | None
 
     def beside(self, source: str) -> str:
-        """What stands in FROM, with the row of values."""
+        """The FROM clause, with the row of values."""
         if not self.subqueries:
             return source
         row = f"(SELECT {', '.join(f'({sql}) AS s{i}' for i, sql in enumerate(self.subqueries))}) AS v"

@@ -58,7 +58,7 @@ class Queries:
     known: BindCatalog
     handlers: Mapping[type[exp.Expr], Handler]
     whole: exp.Expr | None = None
-    """The statement as a whole: rows that it asks for are refused, whatever stands around them."""
+    """The statement as a whole: requests for rows are refused at any level."""
     privates: list[PrivateQuery | None] = field(default_factory=list)
     spans: list[tuple[str, Span]] = field(default_factory=list)
 
@@ -79,7 +79,7 @@ class Queries:
 
     @property
     def of_units(self) -> UnitValues:
-        """Reads subqueries that stand for values of units."""
+        """Reads subqueries for values of units."""
         return UnitValues(self.known, self.subqueries)
 
     @property
@@ -93,12 +93,12 @@ class Queries:
         return AnswerSelects(self.session, self.handlers, self.privates, self.bind)
 
     def bind_item(self, node: exp.Expr, environment: Environment) -> Rows | NoisyItem:
-        """A query that stands in FROM or IN."""
+        """A query in FROM or IN."""
         bound = self.bind(node, environment)
         return bound.item if isinstance(bound, AnsweredSelect) else bound
 
     def rows_or_decided(self, node: exp.Expr, environment: Environment) -> Rows | SubqueryResult:
-        """A query that stands among rows: rows, or an answer, which is then a statement of its own, to be bought first."""
+        """A query used with rows: rows, or an answer, which is then a separate statement that is bought first."""
         before = PriorBinding.of(self.session, environment, len(self.privates), len(self.spans))
         bound = self.bind_item(node, environment)
         if isinstance(bound, Rows):
@@ -130,7 +130,7 @@ class Queries:
         return decided(session, node, answered, privates, post, statement)
 
     def _value(self, environment: Environment, scalars: Scalars, node: exp.Expr) -> Typed:
-        """A subquery that stands for one value among rows: of each unit, or an answer."""
+        """A scalar subquery used with rows: a value of each unit, or an answer."""
         with self.session.reading(node) as reader:
             reader.require_absent("alias")
             inner = reader.node_of("this")
@@ -153,7 +153,7 @@ class Queries:
         return single(scalars, node, found)
 
     def _value_of_unit(self, environment: Environment, scalars: Scalars, node: exp.Expr, inner: exp.Expr) -> Typed:
-        """A subquery that looks at rows outside of it: those of the same unit."""
+        """A correlated subquery: it reads rows of the same unit outside of it."""
         try:
             return self.of_units.value(scalars, inner, environment)
         except Refused as error:
@@ -241,7 +241,7 @@ class Queries:
         return called
 
     def _decide(self, called: list[Called], environment: Environment) -> bool:
-        """Whether answers of this FROM stand among rows, and can: subqueries and names of WITH do, constants and pivots do not."""
+        """Whether answers of this FROM can be used with rows: subqueries and names of WITH can, constants and pivots cannot."""
         answers = [item.node for item in called if isinstance(item.item, NoisyItem)]
         named = [type(node) is exp.Table and type(node.this) is exp.Identifier and environment.find(node.name) for node in answers]
         queries = [type(node) is exp.Subquery and not is_set(node.args.get("pivots")) for node in answers]
@@ -274,7 +274,7 @@ class Queries:
         return Called(table, "" if alias is None else self.tables.alias(alias), node)
 
     def _beside_answers(self, called: Called) -> Called:
-        """A public table that stands beside answers, or alone, is read as a table of constants."""
+        """A public table that is joined with answers, or used alone, is read as a table of constants."""
         if not isinstance(called.item, PublicItem):
             return called
         self.session.reads_public = True
@@ -471,7 +471,7 @@ class Queries:
             united = union_of_rows(self.session, self.known.facts, rows, reader.node)
             return united_once(self.session, self.known.facts, united, reader.node) if once else united
         if once:
-            message = "UNION removes equal rows, whoever they belong to"
+            message = "UNION removes equal rows, also of different units"
             raise self.session.refuse("union-unsupported", message, node=reader.node, hint="use UNION ALL")
         return union_of_answers(self.session, self.privates, answers, reader.node)
 

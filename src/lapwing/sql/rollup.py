@@ -38,7 +38,7 @@ class Grouping:
 
 
 def grouping(session: Session, reader: Reader, selected: list[exp.Expr]) -> Grouping:
-    """What a GROUP BY says. ALL stands for everything that is selected and depends on rows, but not through an aggregate."""
+    """The contents of a GROUP BY. ALL expands to every selected expression that depends on rows, but not through an aggregate."""
     if reader.flag("all"):
         keys = [node for node in selected if node.find(exp.Column) is not None and not has_aggregate(node)]
         return Grouping(tuple(keys), None)
@@ -59,7 +59,7 @@ def grouping(session: Session, reader: Reader, selected: list[exp.Expr]) -> Grou
 
 
 def _sets(session: Session, node: exp.Expr) -> list[_Set]:
-    """The sets of keys that one item of GROUP BY stands for."""
+    """The grouping sets of one item of GROUP BY."""
     if type(node) is exp.GroupingSets:
         with session.reading(node) as reader:
             return [grouping_set for item in reader.many("expressions") for grouping_set in _sets_within(session, item)]
@@ -83,7 +83,7 @@ def _sets_within(session: Session, node: exp.Expr) -> list[_Set]:
 
 
 def _composite(session: Session, node: exp.Expr) -> _Set:
-    """One expression, or several in brackets that stand or fall together."""
+    """One expression, or several in brackets that form one key."""
     if type(node) is exp.Tuple:
         with session.reading(node) as reader:
             return reader.many("expressions")
@@ -114,7 +114,7 @@ def has_aggregate(node: exp.Expr) -> bool:
     """Whether an expression contains an aggregate of its own SELECT."""
     if isinstance(node, exp.Query | exp.Subquery):
         return False
-    if isinstance(node, exp.Window):  # its function is not an aggregate, but may stand over some
+    if isinstance(node, exp.Window):  # its function is not an aggregate, but may contain some
         called = node.this.this if isinstance(node.this, exp.Filter) else node.this
         inside = [*called.iter_expressions(), *(child for child in node.iter_expressions() if child is not node.this)]
         inside += [node.this.expression] if called is not node.this else []

@@ -39,7 +39,7 @@ def select_item(session: Session, node: exp.Expr) -> SelectItem:
 
 
 def later_names(items: Sequence[SelectItem]) -> dict[str, exp.Expr]:
-    """What the aliases stand for that may be used elsewhere in the same SELECT: those given once."""
+    """The expressions of the aliases that may be used elsewhere in the same SELECT: those given once."""
     given = [item.alias.lower() for item in items if item.alias]
     return {item.alias.lower(): item.node for item in items if item.alias and given.count(item.alias.lower()) == 1}
 
@@ -67,7 +67,7 @@ def distinct_names(names: list[str]) -> list[str]:
 
 
 def nth(session: Session, node: exp.Expr, items: Sequence[_T]) -> _T:
-    """What an ordinal stands for."""
+    """The expression of an ordinal."""
     number = whole_number(session, node)
     if not 1 <= number <= len(items):
         many = "one column" if len(items) == 1 else f"{len(items)} columns"
@@ -142,7 +142,7 @@ def order_by(outputs: Outputs, order: exp.Expr | None, values: list[Value]) -> t
 
 
 def _ordered(outputs: Outputs, node: exp.Expr, values: list[Value]) -> list[str]:
-    """One item of ORDER BY; ALL stands for every column that is selected, from left to right."""
+    """One item of ORDER BY; ALL expands to every selected column, from left to right."""
     session = outputs.session
     if type(node) is not exp.Ordered:
         raise unsupported(session, node)

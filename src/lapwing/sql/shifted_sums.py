@@ -1,6 +1,6 @@
 """SUM(x + 1), SUM(x + 2) and so on: sums of one column, each shifted by a constant. They are SUM(x) + 1 * COUNT(x), and so on.
 
-Two measured values stand for all of them, so the price is shared by two and not by each. One such sum alone is measured as it is.
+All of them follow from two measured values, so the price is shared by two. A single such sum is measured directly.
 """
 
 from __future__ import annotations

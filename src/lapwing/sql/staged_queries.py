@@ -1,4 +1,4 @@
-"""When an answer stands among rows: it is a statement of its own, to be bought first, and here its rows are constants."""
+"""Answers used with rows: each is a separate statement that is bought first, and its rows are constants here."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def decided(
 
 
 def _apart(answered: AnsweredSelect, privates: Sequence[PrivateQuery]) -> frozenset[int] | None:
-    """The columns of an answer that no two of its rows have the same values of, as far as the statement itself says so."""
+    """The columns of an answer that are unique by the statement itself."""
     post = answered.post
     if post.limit in (0, 1):
         return frozenset()

@@ -1,4 +1,4 @@
-"""Subqueries that stand for values of one unit: aggregates over the unit's rows elsewhere, as columns of each of its rows here.
+"""Subqueries for values of one unit: aggregates over the unit's rows elsewhere, as columns of each of its rows here.
 
 ``(SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id)`` is one value per unit; with more equalities, one per unit and values
 of these columns. It is joined to the rows on the unit. Where there is nothing to aggregate, a count is 0 and everything else NULL. LATERAL
@@ -57,7 +57,7 @@ class UnitValues:
         return None if columns is None else {column.lower() for column in columns}
 
     def value(self, scalars: Scalars, select: exp.Expr, environment: Environment) -> Typed:
-        """The one value that a SELECT stands for."""
+        """The scalar value of a SELECT."""
         named = self.columns(scalars, select, environment)
         if len(named) != 1:
             message = "a subquery that stands for a value selects one column"

@@ -1,8 +1,8 @@
 """Filters and odometers: composition when even the parameters are chosen on the way.
 
-A *filter* is told each charge before the mechanism runs and says whether it may; whatever was admitted is private in the sense that was
-promised. An *odometer* promises nothing beforehand and says at any time how much was spent. Both must hold against an analyst whose next
-charge, and whose decision to stop, depend on the answers so far (Rogers, Roth, Ullman and Vadhan 2016).
+A *filter* receives each charge before the mechanism runs and decides whether it may run; the admitted interaction is private in the sense
+that was promised. An *odometer* promises nothing beforehand and says at any time how much was spent. Both must hold against an analyst
+whose next charge, and whose decision to stop, depend on the answers so far (Rogers, Roth, Ullman and Vadhan 2016).
 
 Sums of epsilon and sums of rho are filters: their proofs go step by step, given the past. A bound for *fixed* sequences is not one merely
 because it holds for every sequence that may occur: :func:`optimal_is_not_a_filter` is an exact counter-example, and

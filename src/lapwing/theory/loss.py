@@ -108,7 +108,7 @@ class LossLaw:
 
 
 NOTHING = LossLaw(mass=MappingProxyType({Fraction(1): Fraction(1)}), infinite=Fraction(0))
-"""The loss of a mechanism that does not look at the data."""
+"""The loss of a mechanism that does not read the data."""
 
 
 def loss_law(first: Mapping[Output, Fraction], second: Mapping[Output, Fraction]) -> LossLaw:

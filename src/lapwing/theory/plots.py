@@ -36,7 +36,7 @@ LINES = ((BLACK, "-"), (BLUE, "--"), (RED, "-."), (GREEN, (0, (1, 1.2))), (GREY,
 """Colour and dashes of the first, second, ... line of a picture."""
 
 BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
-"""What text stands on where lines cross it."""
+"""The background of text that lines cross."""
 
 POINTS_MAX = 400
 """Most points of a curve."""
@@ -308,7 +308,7 @@ def _lines(axes: Axes, at: Sequence[float], curves: Mapping[str, Sequence[float]
 
 
 def _rounded_up(x: Fraction) -> Fraction:
-    """To 40 binary places: powers of it stay short, and the promise it stands for is a little weaker."""
+    """To 40 binary places: powers of it stay short, and the resulting promise is slightly weaker."""
     return Fraction(math.ceil(x * 2**40), 2**40)
 
 

@@ -81,7 +81,7 @@ def test_the_word_must_not_promise_more() -> None:
 
 def test_rows_and_owners_are_not_mixed() -> None:
     (found,) = problems(SURVEY + SECOND.format(unit="who"))
-    assert found == ("catalogue-bad-unit", "the units of this table are its rows, and elsewhere they are told apart by `calls.who`")
+    assert found == ("catalogue-bad-unit", "the units of this table are its rows, and elsewhere they are identified by `calls.who`")
 
 
 def test_nothing_belongs_to_a_row() -> None:

@@ -24,7 +24,7 @@ _TYPES: dict[pa.DataType, str] = {
     pa.string(): "text",
 }
 _PUBLIC = re.compile(r'(?<![\w."])(?:"public"|public)\.', re.IGNORECASE)
-"""How a statement names the schema that tools take a data set's tables to be in."""
+"""The schema in which tools expect a data set's tables."""
 
 
 class BarePostgres:
@@ -44,14 +44,14 @@ class BarePostgres:
             raise
 
     def close(self) -> None:
-        """Drop the schema and give up the connection."""
+        """Drop the schema and close the connection."""
         try:
             self.connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(self.schema)))
         finally:
             self.connection.close()
 
     def rows(self, statement: str) -> list[tuple[Any, ...]] | None:
-        """What the server answers; None where it does not accept the statement."""
+        """The server's answer; None if it does not accept the statement."""
         try:
             return self.connection.execute(_PUBLIC.sub(f"{self.schema}.", statement).encode()).fetchall()
         except psycopg.Error:

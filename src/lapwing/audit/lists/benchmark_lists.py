@@ -1,8 +1,8 @@
 """Two lists of questions after well-known benchmarks, on made-up data of their own: which are answered as they are written.
 
 Everything is as in ``lapwing.audit.lists.conformance``, with these differences. A list says which code a refusal has, and may give the
-rewrite that its hint comes to, which is answered. Where LIMIT picks rows, all rows are compared: which of two equal rows comes first is
-nobody's to say. What cannot be compared of groups that are not declared is said in ``lapwing.audit.lists.comparison``.
+rewrite that its hint comes to, which is answered. Where LIMIT picks rows, all rows are compared: the order of equal rows is
+undefined. The limits of the comparison for undeclared groups are in ``lapwing.audit.lists.comparison``.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class BenchmarkWorlds:
         self.bare = bare_engine(directory / "ordinary")
 
     def close(self) -> None:
-        """Give up files and connections."""
+        """Close files and connections."""
         self.ordinary.close()
         self.pure.close()
         self.bare.close()
@@ -100,7 +100,7 @@ class BenchmarkWorlds:
         return True
 
     def answered(self, sql: str) -> str:
-        """Why a statement does not pass as answered; empty where it does."""
+        """The reason why a statement does not pass as answered; empty if it does."""
         whole = without_limit(sql)
         try:
             self.ordinary.ask(sql)
@@ -116,7 +116,7 @@ class BenchmarkWorlds:
         return difference(ours, theirs, columns=columns, slack=slack_of(theirs))
 
     def refused(self, listed: Listed) -> str:
-        """The code of the refusal, or why a statement does not pass as refused with a rewrite that is answered."""
+        """The code of the refusal, or the reason why it does not pass as refused with an answered rewrite."""
         before = self.ordinary.curator.balance().spent
         try:
             self.ordinary.ask(listed.sql)

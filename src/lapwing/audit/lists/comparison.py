@@ -1,14 +1,14 @@
 """How rows of an answer without noise to speak of are compared with those of a bare engine.
 
-Every row that bare SQL gives must be there once, with the same values. Rows that only Lapwing gives stand for declared groups without rows:
-what is measured in them is 0 or NULL. Rows must come in the order that the first sorted column asks for, where that is a column of numbers
+Every row that bare SQL gives must be there once, with the same values. Rows that only Lapwing gives are declared groups without rows:
+their measures are 0 or NULL. Rows must come in the order that the first sorted column asks for, where that is a column of numbers
 or dates; texts are left out, because servers sort them by their own collation.
 
 What cannot be compared: groups that are not declared are discovered on an account with delta, where those of few units stay hidden, and
 what is selected in them (MIN, MAX, medians) keeps an error of some ranks at any epsilon. Their other values are compared. Without delta,
 what is selected is exact in the limit, but for quantiles between two rows, which may be any value between them.
 
-Ties: which of two rows that are sorted alike comes first is nobody's to say, so LIMIT may pick others among equals. Where picked rows
+Ties: the order of rows with equal sort keys is undefined, so LIMIT may pick others among equals. Where picked rows
 differ, the values they are sorted by must still be the same, and all rows are compared without LIMIT.
 """
 
@@ -37,7 +37,8 @@ Row: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class AnswerColumns:
-    """What the columns of an answer are, by number: keys of groups, what is computed from others, quantiles, and what sorts it first."""
+    """The roles of the columns of an answer, by number: keys of groups, what is computed from others, quantiles, and what sorts it
+    first."""
 
     keys: frozenset[int] = frozenset()
     computed: frozenset[int] = frozenset()
@@ -86,7 +87,7 @@ def comparable(value: Any) -> Any:
 
 
 def difference(ours: Sequence[Row], theirs: Sequence[Row], *, columns: AnswerColumns, slack: Sequence[float] | None = None) -> str:
-    """What is wrong with our rows, or nothing: each of theirs must be there once, in their order, and others must hold nothing."""
+    """The difference in our rows, or an empty text: each of theirs must be there once, in their order, and others must hold nothing."""
     left = dict(enumerate(ours))
     for row in theirs:
         match = next((i for i, other in left.items() if _same_row(other, row, slack)), None)

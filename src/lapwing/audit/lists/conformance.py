@@ -1,7 +1,7 @@
 """The project's own list of statements, run on a demonstration data set: which are answered, and which are refused as they should be.
 
-*Answered* means accepted, as accurate as its words ask for and, at a budget so large that noise vanishes, equal to what bare DuckDB says of
-the same files: every row that bare SQL gives is there, with the same values. Rows that only Lapwing gives stand for declared groups
+*Answered* means accepted, as accurate as its words ask for and, at a budget so large that noise vanishes, equal to the result of bare
+DuckDB on the same files: every row that bare SQL gives is there, with the same values. Rows that only Lapwing gives are declared groups
 without rows, and hold nothing.
 *Refused* means refused with the place in the text, and nothing charged. Anything else has failed, and is reported as such.
 
@@ -53,7 +53,7 @@ from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
 from lapwing.statements import QUANTILES
 
 PATIENTS = 5_000
-"""Enough that no condition of the list is met by nobody, few enough that no bound of the demonstration's catalogue is reached."""
+"""Enough that every condition of the list has units, few enough that no bound of the demonstration's catalogue is reached."""
 LIMIT_EPSILON = 10**7
 """Of one statement in the limit, on a data set without delta, where that leaves no noise."""
 LIMIT_EPSILON_SUMS = 10**8
@@ -91,7 +91,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a statement; ``detail`` is the code of a refusal, or why it failed."""
+    """The outcome of a statement; ``detail`` is the code of a refusal, or why it failed."""
 
     listed: Listed
     passed: bool
@@ -152,7 +152,7 @@ class Worlds:
         self.bare = bare_engine(directory / "ordinary")
 
     def close(self) -> None:
-        """Give up files and connections."""
+        """Close files and connections."""
         self.ordinary.close()
         self.pure.close()
         self.bare.close()
@@ -174,11 +174,11 @@ class Worlds:
         return self.pure.ask(sql, epsilon=epsilon, dialect=dialect).table
 
     def bare_rows(self, sql: str) -> list[Row]:
-        """What bare DuckDB says."""
+        """The result of bare DuckDB."""
         return [comparable_row(row) for row in self.bare.sql(sql).fetchall()]
 
     def difference(self, sql: str, bare: Callable[[str], list[Row]], *, dialect: str = "duckdb", loosely: bool = False) -> str:
-        """What is wrong with the answer in the limit, or nothing. Of groups that are not declared, those that are shown are compared.
+        """The difference of the answer in the limit, or an empty text. Of groups that are not declared, those that are shown are compared.
 
         ``loosely``: a statement whose answer is not exact at any epsilon is asked once more with a budget to itself, and may be off by
         ``SLACK``: sums of finely graded values keep some noise, and a quantile is any value between its neighbours in rank.
@@ -302,7 +302,7 @@ def _answered(worlds: Worlds, listed: Listed) -> _Why:
         target = surely(words)
         if target is not None and missed(ordinary.ask(f"{words.statement} {target}"), words):
             return _Why(False, "an error bar is longer than asked for")
-        # Words ask for an ordinary accuracy; the comparison is of the statement they stand around.
+        # Words ask for an ordinary accuracy; the comparison uses the statement inside them.
         why = worlds.difference(words.statement, worlds.bare_rows)
     except LapwingError as error:
         return _Why(False, f"[{error.code}] {error.message}")

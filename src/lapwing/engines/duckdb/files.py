@@ -1,4 +1,4 @@
-"""The files that a virtual version reads: which they are, and whether they are still what they were.
+"""The files that a virtual version reads, and checks that they are unchanged.
 
 A virtual version is about the files that were there when it was prepared, and about no other. A file that arrives later is in no answer and
 changes none; it waits for the next version, as a new row waits where rows are copied.
@@ -45,17 +45,17 @@ Listing: TypeAlias = dict[str, TableFiles]
 
 
 def states_now(declaration: Declaration) -> dict[str, tuple[FileState, ...]]:
-    """Every file that the sources stand for now."""
+    """All files that match the sources now."""
     return {table.name: tuple(_state(path) for path in source_files(declaration.source_path(table))) for table in declaration.tables}
 
 
 def listing_of(states: Mapping[str, tuple[FileState, ...]], sources: Mapping[str, SourceTable]) -> Listing:
-    """What a version keeps of its files."""
+    """A version's record of its files."""
     return {name: TableFiles(files, dict(sources[name].kinds)) for name, files in states.items()}
 
 
 def are_unchanged(listing: Listing) -> bool:
-    """Whether every file of a version is there and is what it was; other files do not matter."""
+    """Whether every file of a version exists unchanged; other files do not matter."""
     try:
         return all(_state(file.path) == file for table in listing.values() for file in table.files)
     except OSError:
@@ -63,7 +63,7 @@ def are_unchanged(listing: Listing) -> bool:
 
 
 def listing_body(listing: Listing) -> dict[str, object]:
-    """A listing as it is kept in a version."""
+    """A listing in the form stored in a version."""
     return {
         name: {"files": [list(astuple(file)) for file in table.files], "kinds": {column: kind.name for column, kind in table.kinds.items()}}
         for name, table in listing.items()

@@ -70,7 +70,7 @@ def prepare_snapshot(
 
 
 def require_at_rest(declaration: Declaration, states: Mapping[str, tuple[FileState, ...]]) -> None:
-    """Refuse where a file is not what it was before it was read: what was checked about it may not hold for what was read.
+    """Refuse a file that changed during reading: earlier checks may not hold for the rows read.
 
     A source that only grows may be written again where rows are copied: it is read up to its mark.
     """
@@ -82,7 +82,7 @@ def require_at_rest(declaration: Declaration, states: Mapping[str, tuple[FileSta
 
 @contextmanager
 def written_whole(target: Path, settings: Settings, *, start: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to a file that becomes ``target`` at the end, and nothing where something failed; it starts as a copy of ``start``."""
+    """A connection to a file that becomes ``target`` at the end and is removed on failure; it starts as a copy of ``start``."""
     # In a folder of its own: what the engine writes beside the file is for the owner only too, even while it is being written.
     folder = target.with_suffix(".partial")
     shutil.rmtree(folder, ignore_errors=True)
@@ -126,7 +126,7 @@ def write_meta(
     files: Listing,
     facts: Facts,
 ) -> None:
-    """Say what a version is, in the version; ``files`` are those that a virtual one reads."""
+    """Write a version's metadata into it; ``files`` are those that a virtual version reads."""
     meta = {
         "format": SNAPSHOT_FORMAT,
         "version": version,
@@ -200,7 +200,7 @@ def _try_private_table(
 ) -> None:
     """Read every value of a virtual table, and every row by its definition, and keep nothing: the owner has to fix what cannot be read.
 
-    Hashes are asked for because a value that no result depends on would not be read.
+    Hashes are computed because the engine skips values on which no result depends.
     """
     read = ", ".join(f"s.{quoted(column.source_name)}" for column in table.columns)
     connection.execute(f"SELECT bit_xor(hash({read})) FROM {sources[table.name].sql} s").fetchall()

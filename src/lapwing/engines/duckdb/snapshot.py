@@ -76,7 +76,7 @@ class DuckDBSnapshot:
         return self._facts
 
     def check(self, certified: Certified) -> None:
-        """Refuse what cannot be run, before anything is charged: a plan of another version, or one that cannot be rendered."""
+        """Refuse a plan that cannot be run, before anything is charged: a plan of another version, or one that cannot be rendered."""
         self._rendered(certified)
 
     def _rendered(self, certified: Certified) -> tuple[RenderedQuery, ...]:
@@ -149,7 +149,7 @@ def _locked_connection(path: Path, settings: Settings) -> duckdb.DuckDBPyConnect
 
 
 def _identity(path: Path) -> str:
-    """What file this is, as a setting: DuckDB joins a connection to an open database of the same path and settings.
+    """A setting that identifies the file: DuckDB joins a connection to an open database of the same path and settings.
 
     It compares no more than that, so a file that was replaced would be read as it was before, at the cost of the new one's ledger.
     """

@@ -83,7 +83,7 @@ def _require_lines(
 ) -> None:
     """Refuse a line that is not a record by itself: a quote that it does not close would take in other lines, which are other people's.
 
-    The lines are looked at as lines, without quotes, before anything reads them as records; then there must be as many records.
+    The lines are counted as lines, ignoring quotes, before they are parsed as records; the number of records must be equal.
     """
     value = f'(?:[^"{_in_class(table.delimiter)}]*|"(?:[^"]|"")*")'
     record = standard_text_literal(f"{value}(?:{_in_pattern(table.delimiter)}{value})*")

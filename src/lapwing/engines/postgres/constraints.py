@@ -1,8 +1,8 @@
-"""What versions that copy nothing need of the owner's tables, whenever a question reads them: unique link keys, and the right to read.
+"""Requirements of virtual versions on the owner's tables, checked for every question: unique link keys, and the right to read.
 
-A question reads rows that nobody has checked, and may not check them itself: whether it is answered would depend on rows. So the database
-has to keep each link key unique. Its unique indexes say so, and are read in the same snapshot as the rows. And a right that is missing is
-found before a question is charged: after that, it would be taken for a fault that rows caused.
+A question reads unchecked rows and may not check them itself: whether it is answered would depend on rows. So the database
+must keep each link key unique. Its unique indexes are read in the same snapshot as the rows. And a missing right is
+found before a question is charged: later, it would look like a fault caused by rows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _RIGHTS = (
 
 
 def require_granted(connection: Connection, declaration: Declaration, reader: str = "") -> None:
-    """Refuse sources that the role ``reader``, or whoever is connected, may not read in every declared column. Depends on no row."""
+    """Refuse sources of which the role ``reader``, or the connected role, may not read every declared column. Depends on no row."""
     missing: list[str] = []
     for table in declaration.tables:
         name, wanted = source_name(declaration.source_path(table)), {column.source_name for column in table.columns}

@@ -131,9 +131,10 @@ class PostgresEngine:
 
 
 def require_restricted(connection: Connection, declaration: Declaration) -> None:
-    """Refuse a role that could do more than answer: a superuser, and whoever could read (or, where nothing is copied, owns) a source.
+    """Refuse a role with more rights than needed: a superuser, or a role that can read (or, if nothing is copied, owns) a source.
 
-    No statement of an analyst reaches the server, so this is a second line: a mistake in a statement of ours then finds nothing to read.
+    No statement of an analyst reaches the server, so this is a second line of defence: a mistake in a statement of ours then finds nothing
+    to read.
     """
     hint = f"connect as a role that may read the version only, or set {READER_VARIABLE}=any to answer as this one"
     if ask(connection, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user") == [(True,)]:

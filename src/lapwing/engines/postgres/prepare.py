@@ -113,7 +113,7 @@ def write_meta(
     marks: Mapping[str, Mark],
     facts: Facts,
 ) -> None:
-    """Say what a version is, in the version. What it says about rows (how far growing sources were read) is for the owner only."""
+    """Write a version's metadata into it. The metadata on rows (how far growing sources were read) is for the owner only."""
     numbers = number_types_body(facts)
     meta = {"format": SNAPSHOT_FORMAT, "version": version, "source_id": declaration.dataset.id, "text": text, "numbers": numbers}
     private = {"key_check": key_check(ranking_key), "marks": {name: asdict(mark) for name, mark in marks.items()}}
@@ -130,7 +130,7 @@ def grant(connection: Connection, schema: str, reader: str) -> None:
 
 
 def settle(connection: Connection, tables: Iterable[str], schema: str) -> None:
-    """Mark the rows as visible to all, once, so that no reader has to: a scan of fresh rows would look each of them up."""
+    """Mark the rows as visible to all, once, so that no reader has to: a scan of fresh rows would check each of them."""
     for table in tables:
         ask(connection, f"VACUUM (FREEZE, ANALYZE) {quoted(schema)}.{quoted(table)}")
 

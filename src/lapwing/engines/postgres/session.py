@@ -1,8 +1,8 @@
-"""Sessions on a PostgreSQL server, in which a statement means what its text says whatever the server is set to.
+"""Sessions on a PostgreSQL server, in which the meaning of a statement does not depend on the server's settings.
 
 Every statement runs in a transaction of ours whose settings are local to it, so nothing depends on the session before and nothing is left
 behind: a pooler in transaction mode changes nothing. Names of functions, types and operators are looked up in ``pg_catalog`` alone (and in
-the session's own temporary schema last, where nobody else can write), so nothing planted in a schema that others can write to is called.
+the session's own temporary schema last, where no one else can write), so nothing planted in a schema that others can write to is called.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 
 OWNER_VARIABLE = "LAPWING_POSTGRES_OWNER"
-"""Environment variable: what differs in the connection when preparing, such as ``user=clinic_owner``; none unless it is set."""
+"""Environment variable: the changes to the connection for preparation, such as ``user=clinic_owner``; none unless it is set."""
 CONNECT_SECONDS = 10
 SERVER_VERSION_MIN = 140000
 """PostgreSQL 14: EXTRACT is exact from there on."""
@@ -40,7 +40,7 @@ _FIXED = {
     "row_security": "off",
     # Compiling costs more than it gains on the statements measured here (docs/decisions/0013).
     "jit": "off",
-    # Rows are compared by hashing, whatever the server takes their number for: comparing all pairs, one unit's few rows would be met with
+    # Rows are compared by hashing, independent of the server's row estimates: comparing all pairs, one unit's few rows would be met with
     # every row of a table, and how long a statement takes would tell whether they are there (docs/proofs/unit-work.md).
     "enable_nestloop": "off",
     "enable_mergejoin": "off",

@@ -63,7 +63,7 @@ class PostgresSnapshot:
         return self._dialect
 
     def _read_sources(self, connection: Connection) -> Mapping[str, SourceTable] | None:
-        """The sources, where every question reads them; None where it reads rows that were prepared."""
+        """The sources, if every question reads them; None if it reads prepared rows."""
         if self.declaration.dataset.preparation is Preparation.STORED:
             return None
         sources = {table.name: source_table(connection, self.declaration, table) for table in self.declaration.tables}
@@ -123,7 +123,7 @@ class PostgresSnapshot:
 
     def _tables(self, rendered: tuple[RenderedQuery, ...]) -> list[ExactTable]:
         with transaction(self._connected(), self._settings, read_only=True) as connection:
-            # First, and so held until the end of the transaction: nobody can put another version in this one's place meanwhile.
+            # First, so that the lock is held until the end of the transaction: no other version can replace this one meanwhile.
             stored_meta(connection, self._schema)
             if self._read_sources(connection) != self._sources:
                 # The statements were written for other types; one could raise on a row.
@@ -161,7 +161,7 @@ class PostgresSnapshot:
 
 
 def stored_meta(connection: Connection, schema: str) -> dict[str, Any]:
-    """What a version says about itself."""
+    """A version's metadata."""
     import psycopg
 
     try:

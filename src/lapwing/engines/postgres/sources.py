@@ -96,7 +96,7 @@ def source_name(source: str) -> SourceName:
 
 
 def relation_marks(connection: Connection, name: SourceName) -> frozenset[str]:
-    """Which tables of which server hold the rows, whatever way leads there."""
+    """The identity of the tables that hold the rows, independent of the connection."""
     return frozenset(f"table {server}/{database}/{oid}" for server, database, oid in ask(connection, _MARKS, [name.schema, name.table]))
 
 
@@ -135,7 +135,7 @@ def number_types(connection: Connection, declaration: Declaration) -> NumberType
 
 
 def source_table(connection: Connection, declaration: Declaration, declared: TableDecl | PublicDecl) -> SourceTable:
-    """What can be read from the source of a declared table: the declared columns as SQL, the kinds of all."""
+    """The readable parts of the source of a declared table: the declared columns as SQL, the kinds of all."""
     name = source_name(declaration.source_path(declared))
     kinds: dict[str, SourceKind] = {}
     readings: dict[str, str] = {}

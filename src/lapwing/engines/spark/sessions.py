@@ -107,7 +107,7 @@ def own_session(base: SparkSession) -> SparkSession:
 
 @contextmanager
 def limited(session: SparkSession, timeout_seconds: float) -> Iterator[None]:
-    """Interrupt whatever this session runs when the time is over, again and again until it has ended. The session serves nobody else.
+    """Interrupt all work of this session when the time is over, repeatedly until it has ended. The session has no other users.
 
     Tags would be finer, but a classic session collects in a thread of Spark's that does not have the tags of ours.
     """
@@ -129,7 +129,7 @@ def limited(session: SparkSession, timeout_seconds: float) -> Iterator[None]:
 
 
 def awaited(call: Callable[[], Found], timeout_seconds: float) -> Found:
-    """What ``call`` gives, or TimeoutError when it does not come back: a thread of Spark's that runs out of stack tells nobody."""
+    """The result of ``call``, or TimeoutError if it does not return: a thread of Spark that overflows its stack reports nothing."""
     outcome: list[Found] = []
     failure: list[BaseException] = []
 
@@ -150,7 +150,7 @@ def awaited(call: Callable[[], Found], timeout_seconds: float) -> Found:
 
 
 class _Silence(logging.Filter):
-    """Lets nothing through."""
+    """A log filter that drops every record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return False
@@ -158,7 +158,7 @@ class _Silence(logging.Filter):
 
 @contextmanager
 def unlogged() -> Iterator[None]:
-    """PySpark logs an engine's error, with its text, before it raises it: here that goes nowhere."""
+    """PySpark logs an engine's error, with its text, before it raises it: here the record is dropped."""
     from pyspark.logger import PySparkLogger
 
     silence = _Silence()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 GRACE_SECONDS = 30.0
-"""How long a plan that was interrupted has to end, before it is given up."""
+"""How long an interrupted plan has to end before it is abandoned."""
 
 
 class SparkSnapshot:

@@ -112,7 +112,7 @@ def number_types(session: SparkSession, table: TableDecl | PublicDecl) -> dict[s
 
 
 def marks_of(session: SparkSession, declaration: Declaration, table: TableDecl | PublicDecl) -> frozenset[str]:
-    """What the source is, whatever it is called: its files, and the full name of a table."""
+    """The identity of the source, independent of its name: its files, and the full name of a table."""
     path = declaration.source_path(table)
     if is_csv(path) or is_path(path):
         return frozenset(mark for file in _listed(session, [path]) or () for mark in _address_marks(file.path))
@@ -122,7 +122,7 @@ def marks_of(session: SparkSession, declaration: Declaration, table: TableDecl |
 
 
 def _address_marks(address: str) -> frozenset[str]:
-    """Of a file of this machine what any engine says of it; of another one its address."""
+    """The mark of a local file as for every engine; for a remote file its address."""
     if address.startswith("file:"):
         return file_marks([glob.escape("/" + address.removeprefix("file:").lstrip("/"))])
     return frozenset([text_mark(address)])

@@ -1,4 +1,4 @@
-"""What an analyst does: ask, explain, look at tables, budget and history; here or on a server."""
+"""Commands of analysts: ask, explain, list tables, show budget and history; local or on a server."""
 
 from __future__ import annotations
 

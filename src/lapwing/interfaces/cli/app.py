@@ -53,7 +53,7 @@ def main() -> None:
             reconfigure(errors="replace")
     sys.stdout, sys.stderr = cast(TextIO, terminal.EscapingStream(sys.stdout)), cast(TextIO, terminal.EscapingStream(sys.stderr))
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # Told to stop, a command ends in order: what it reserved is forfeited by itself and does not count as the death of a process.
+        # On a stop signal a command ends in order: its reservation is forfeited and does not count as the death of a process.
         signal.signal(number, _stopped)
     app(prog_name="lapwing")
 

@@ -1,4 +1,4 @@
-"""What ``lapwing ask`` does around asking: the files that it leaves on request, and a clear word when it is interrupted."""
+"""Helpers of ``lapwing ask``: the files that it writes on request, and the message when it is interrupted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def require_meant(data_set: DataSet | RemoteDataSet, statement: str, options: As
 
 
 def is_confirmed(question: str) -> bool:
-    """Whether somebody at the terminal says yes; anything else is a no."""
+    """Whether the user at the terminal answers yes; any other answer is a no."""
     sys.stderr.write(question)
     sys.stderr.flush()
     try:

@@ -1,7 +1,8 @@
 """``lapwing completion``: a script for one's own shell that knows the commands, their options and the tables of the data set.
 
 The script is complete in itself. Nothing of ours runs when a key is pressed: starting Python takes longer than people wait. It reads the
-names of tables out of the catalogue, and takes only what is a name: a shell must never see another sign of a file that somebody else wrote.
+names of tables out of the catalogue, and takes only what is a name: a shell must never receive other characters of a file that another user
+wrote.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class _Option:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where one may stand in a command: after these words."""
+    """The words of a command that it may follow."""
 
     words: str
     next_words: tuple[tuple[str, str], ...]

@@ -114,7 +114,7 @@ def _write_problem(error: LapwingError, status: ExitStatus) -> None:
 
 
 def error_text(error: LapwingError, statement: str = "") -> str:
-    """An error in words, with the line and a caret where it points into a statement; notes (further problems) below."""
+    """An error as text, with the line and a caret if it points into a statement; notes (further problems) below."""
     if statement and error.actor is Actor.ANALYST:
         from lapwing.answers.display.refusal_text import render_refusal
 

@@ -18,7 +18,7 @@ _NUMBERED = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+)")
 
 
 def whole_tables(files: Sequence[str], *, engine: str = "duckdb", apart: bool = False) -> tuple[list[str], list[str]]:
-    """The sources that files and folders stand for, and a sentence about each pattern that takes the place of several files.
+    """The sources for files and folders, and a sentence about each pattern that replaces several files.
 
     Files of one folder are one table where they have the same columns and names that differ by numbers alone, and where a pattern names
     them and no other file. The owner reads the draft; whatever is not as plain as that stays apart.
@@ -37,7 +37,8 @@ def whole_tables(files: Sequence[str], *, engine: str = "duckdb", apart: bool = 
 
 
 def _in_folder(name: str) -> list[str]:
-    """The files of a folder; where it holds folders such as ``year=2024`` instead, a pattern. What is no folder stands for itself."""
+    """The files of a folder; where it holds folders such as ``year=2024`` instead, a pattern. A path that is not a folder is returned
+    unchanged."""
     folder = below = Path(name)
     if not folder.is_dir():
         return [name]

@@ -28,7 +28,7 @@ class GlobalOptions:
     token_file: Path | None = None
 
     def but(self, *, directory: Path | None, server: str | None, data_set: str | None, token_file: Path | None) -> GlobalOptions:
-        """The same with what is said after the command."""
+        """The same with the options after the command."""
         if directory is not None and (server or self.server) is not None:
             raise usage_error("a data set is here or on a server, not both")
         return GlobalOptions(
@@ -41,7 +41,7 @@ class GlobalOptions:
     def catalogue(self) -> Path:
         """The catalogue, or its directory; wrong usage where a server was named."""
         if self.server is not None:
-            raise usage_error("this command is for whoever has the files: leave --server out")
+            raise usage_error("this command needs the files of the data set: leave --server out")
         return self.directory
 
     def opened(self, *, analyst: str | None = None, shared: bool = False) -> DataSet | RemoteDataSet:

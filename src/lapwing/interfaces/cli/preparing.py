@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def prepared(curator: Curator, *, override: str, append: bool = False, accept_losses: bool = False, new_version: bool = False) -> None:
-    """Prepare, and say what was made. What is said of rows, where some were lost or changed, goes to the owner's standard error alone."""
+    """Prepare, and report the result. Figures on lost or changed rows go to the owner's standard error alone."""
     changes = None if append or new_version else curator.policy_changes()
     if changes is not None:
         _applied(curator, changes, override=override)

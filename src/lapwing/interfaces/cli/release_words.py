@@ -28,7 +28,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartText:
-    """One part of a release in words."""
+    """One part of a release as text."""
 
     columns: Sequence[str]
     ways: int = WAYS

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Home = Annotated[Path, typer.Option("--home", metavar="DIRECTORY", help="The server's own directory, with lapwing-server.toml.")]
 HOME_DEFAULT = Path("lapwing-server")
 FIRST_KEY_FILE = "first-key"
-"""Where the first key is written where no terminal shows it; nobody but whoever starts the server can read it."""
+"""The file for the first key if there is no terminal; only the user who starts the server can read it."""
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A person, or group:NAME of the identity provider.")]
 RoleName = Annotated[Role, typer.Argument(help="The role.")]
 DataSetName = Annotated[str, typer.Argument(metavar="DATA_SET", help="The data set, by its id; '*' for every one.")]
@@ -173,13 +173,13 @@ def accept(
     with reported():
         identities, configuration = _identities(home), _configuration(home)
         if not reason.strip():
-            raise usage_error("say what was looked at")
+            raise usage_error("say what was reviewed")
         from lapwing.curator.curator import system_user
         from lapwing.interfaces.http.operation.audit_log import AuditLog
 
         log = AuditLog(configuration.audit_path(home))
         said = {"who": system_user(), "credential": "command line", "act": f"accept grants: {reason}"[:500], "data_set": "", "request": ""}
-        log.begin(**said)  # without a line, nobody is let in
+        log.begin(**said)  # without a log line, no one is admitted
         there = identities.accept()
         log.write(**said, outcome="200" if there else "404", charges=())
         log.close()
@@ -229,7 +229,7 @@ def _served(home: Path) -> list[str]:
 
 
 def _first_key(home: Path, port: int) -> None:
-    """A key for whoever starts a server that serves nothing yet: they may read its files anyway."""
+    """A key for the user who starts a server without data sets: this user can read its files in any case."""
     from lapwing.curator.curator import system_user
     from lapwing.interfaces.http.identity.rights import EVERY
 
@@ -291,7 +291,7 @@ def _write_configuration(home: Path, catalogues: list[Path], port: int, shadow: 
 
 
 def _require_as_configured(file: Path, catalogues: list[Path], shadow: str | None) -> None:
-    """Whoever types again what they typed the first time means the same; what is new has to be written where the rest is."""
+    """Repeating the arguments of the first start is accepted; new settings belong in the configuration file."""
     from lapwing.curator.catalogue_name import catalogue_directory
     from lapwing.interfaces.http.configuration import read_configuration
 

@@ -92,7 +92,7 @@ def write_data(text: str) -> None:
 
 
 def write_error(text: str) -> None:
-    """An error on standard error; its first line stands out on a terminal."""
+    """An error on standard error; its first line is highlighted on a terminal."""
     target, text = console(stderr=True), printable(text)
     if not target.is_terminal:
         sys.stderr.write(text + "\n")

@@ -20,7 +20,7 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 async def first_questions(call: AuthorizedRequest) -> list[tuple[str, str]]:
-    """Questions that suit the declared columns, each in words and as an address keeps it: a few of each table."""
+    """Questions that suit the declared columns, each as text and as a part of an address: a few for each table."""
     try:
         tables = (await asking.described(call))["tables"][:FIRST_TABLES_MAX]
         asked = [
@@ -92,5 +92,5 @@ def _count_of(table: str) -> str:
 
 
 def _typed(name: str) -> str:
-    """A name as somebody would type it: in quotes where it needs them."""
+    """A name as it is typed: in quotes if it needs them."""
     return name if _PLAIN_NAME.fullmatch(name) and name not in statement_words()["keywords"].split() else quoted_name(name)

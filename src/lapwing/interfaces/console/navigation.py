@@ -1,6 +1,6 @@
-"""What stands in the navigation of a data set, and addresses of pages.
+"""The navigation of a data set, and addresses of pages.
 
-Whoever sees many pages finds them in four groups, one of them open; whoever sees few finds them in one row.
+Many pages are shown in four groups, one of them open; few pages are shown in one row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lapwing.interfaces.http.identity.rights import Act, Identity
 
 ROOT = "/console"
 FLAT_MAX = 7
-"""Pages that stand beside each other without groups."""
+"""Maximum number of pages that are shown without groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class NavigationEntry:
 
 @dataclass(frozen=True, slots=True)
 class NavigationLink:
-    """One word of the navigation of a page that somebody looks at."""
+    """One entry of the navigation of a page."""
 
     label: str
     address: str
@@ -60,7 +60,7 @@ def data_set_path(data_set: str, page: str = "", **query: str) -> str:
 
 
 def entries_for(identity: Identity, data_set: str) -> list[NavigationEntry]:
-    """The pages of a data set that somebody may see."""
+    """The pages of a data set that a user may see."""
     return [entry for entry in ENTRIES if identity.may(entry.act, data_set)]
 
 

@@ -61,7 +61,7 @@ class TableChoice:
 
 @dataclass(frozen=True, slots=True)
 class ProposedLink:
-    """What leads from a row to somebody, and why it is proposed: by the database, by a name, or not at all."""
+    """The column that leads from a row to a person, and the reason for proposing it: the database, its name, or none."""
 
     column: str = ""
     to: str = ""
@@ -138,7 +138,9 @@ class OwnerAnswers:
         if whose == ROW:
             return None
         if not whose:
-            raise CallRefused("body-invalid", "choose the column that says whose row it is, or that every row is somebody else's")
+            raise CallRefused(
+                "body-invalid", "choose the column that identifies the owner of a row, or that every row belongs to another person"
+            )
         return self._place(whose)
 
     @property
@@ -161,7 +163,7 @@ class OwnerAnswers:
         return [] if self.people is None else [table for table in self.tables if table.name != self.people[0]]
 
     def proposed_link(self, table: TableChoice) -> ProposedLink:
-        """What leads from this table to somebody: as the database says, else by equal names."""
+        """The column that leads from this table to a person: by the database's keys, else by equal names."""
         assert self.people is not None
         for column in table.columns:
             target = self.references.get((table.name, column["name"]))
@@ -193,7 +195,7 @@ class OwnerAnswers:
 
     @cached_property
     def keys(self) -> dict[Place, str]:
-        """Columns that say who somebody is or lead there, and what they hold: those on both ends of a step hold the same."""
+        """Columns that identify a person or lead there, and their types: both ends of a step have the same type."""
         if self.people is None:
             return {}
         steps = {(table, column): target for table, (column, target) in self.links.items()}
@@ -308,7 +310,7 @@ class OwnerAnswers:
 
 
 def _words(name: str, written: str) -> list[str]:
-    """The words of a list, one on each line. Blanks around a word are left out, unless it stands in quotes; there a quote is doubled."""
+    """The words of a list, one on each line. Blanks around a word are left out, unless it is in quotes; a quote inside is doubled."""
     lines = [line.strip() for line in _LINE_END.split(written) if line.strip()]
     if not lines:
         raise CallRefused("body-invalid", f"list the words that {name} can be", hint="or say that nobody listed them")

@@ -1,4 +1,4 @@
-"""Routes of pages: an error is a page too, and whoever is not signed in is sent to sign in."""
+"""Routes of pages: errors are pages too, and visitors who are not signed in are redirected to the sign-in page."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pages() -> APIRouter:
 
 
 async def failure_page(request: Request, error: Exception) -> Response:
-    """What is told of an error, as a page or, to a script, as a part of one."""
+    """The view of an error, as a page or, for a script, as a part of one."""
     seen = seen_of(request, error)
     status = status_of(seen)
     is_fragment = FRAGMENT in request.headers
@@ -57,7 +57,7 @@ async def failure_page(request: Request, error: Exception) -> Response:
 
 
 async def _wanted(request: Request) -> str | None:
-    """The page to come back to after signing in: the one that was looked for, or the editor with the statement that was sent."""
+    """The page to return to after signing in: the requested one, or the editor with the statement that was sent."""
     if request.method == "GET":
         return request.url.path + (f"?{request.url.query}" if request.url.query else "")
     asked = _ASKED.fullmatch(request.url.path)

@@ -1,4 +1,4 @@
-"""An explanation as people look at it: the price, as a share and in epsilon, and how accurate each output would be."""
+"""The view of an explanation: the price, as a share and in epsilon, and the accuracy of each output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PriceView:
     free: bool
     stored: bool
     too_much: str
-    """For what it is too much, in words; empty where it can be paid."""
+    """The limit that it exceeds, as text; empty if it can be paid."""
     is_large: bool
     """It takes so much of the budget that the analyst must confirm it."""
     accuracy: tuple[tuple[str, str], ...]
@@ -34,7 +34,7 @@ class PriceView:
     about: tuple[tuple[str, str], ...]
     """Everything else that is worth knowing."""
     half_width: float | None
-    """Of the first output whose error is predicted, for whoever wants to trade price for accuracy."""
+    """The predicted error of the first output that has one, for trading price against accuracy."""
     scaled_is_closer: bool
     seen: str
     """The price itself, to be sent along: what is paid is a price that was on the screen."""

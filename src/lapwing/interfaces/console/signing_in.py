@@ -42,7 +42,7 @@ def own_page(wanted: str) -> str:
 
 @router.get("/sign-in")
 def sign_in_page(request: Request, office: Annotated[AppState, Depends(office_of)]) -> Response:
-    """The form. Whoever is signed in already goes on."""
+    """The form. Users who are already signed in are redirected."""
     request.state.act = "sign-in"
     wanted, value = own_page(request.query_params.get("next", "")), cookie_of(request, office)
     session = office.identities.sessions.find(value, idle_minutes=office.configuration.console.idle_minutes) if value else None
@@ -55,7 +55,7 @@ def sign_in_page(request: Request, office: Annotated[AppState, Depends(office_of
 def sign_in(
     request: Request, office: Annotated[AppState, Depends(office_of)], form: Annotated[Mapping[str, str], Depends(sent_form)]
 ) -> Response:
-    """Begin a session of whoever shows a good key. What the browser held before is worth nothing afterwards."""
+    """Begin a session for a valid key. An earlier session of the browser becomes invalid."""
     request.state.act = "sign-in"
     require_own_form(request, office, form)
     key, wanted = form.get("key", "").strip(), own_page(form.get("next", ""))
@@ -85,7 +85,7 @@ def to_the_provider(request: Request, office: Annotated[AppState, Depends(office
 def back_from_the_provider(
     request: Request, office: Annotated[AppState, Depends(office_of)], state: str = "", code: str = "", error: str = ""
 ) -> Response:
-    """Begin a session of whoever the provider names, where this browser asked it to."""
+    """Begin a session for the user named by the provider, if this browser started the login."""
     request.state.act = "sign-in"
     if office.provider is None:
         raise CallRefused("not-found", "there is nothing at this address")

@@ -29,7 +29,7 @@ _SAFE = ("GET", "HEAD")
 
 @dataclass(frozen=True)
 class Visit:
-    """Somebody who is signed in looks at a page, or sends a form."""
+    """A request of a signed-in user for a page or with a form."""
 
     request: Request
     office: AppState
@@ -49,7 +49,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class DataSetVisit(Visit):
-    """The same on a data set, by somebody who may do what the page does. ``call`` is what routes of the HTTP interface take."""
+    """The same on a data set, by a user with the right for the page. ``call`` is what routes of the HTTP interface take."""
 
     call: AuthorizedRequest
 
@@ -80,12 +80,12 @@ def set_cookie(response: Response, office: AppState, value: str, *, name: str = 
 
 
 def new_cookie() -> str:
-    """For somebody who is not signed in: their forms have a token too."""
+    """For visitors who are not signed in: their forms have a token too."""
     return secrets.token_urlsafe(32)
 
 
 def form_token(office: AppState, cookie: str) -> str:
-    """The token of forms of whoever holds this cookie: it follows from the cookie, and nobody else can tell it."""
+    """The form token for this cookie: it is derived from the cookie, and no one else can compute it."""
     secret = office.identities.wire_secret()
     return hmac.digest(secret, b"a form of the console for " + cookie.encode("utf-8", "surrogatepass"), "sha256").hex()
 
@@ -98,12 +98,12 @@ def identity_in(office: AppState, session: SignedIn) -> Identity | None:
 
 
 def signed_in(request: Request, office: Annotated[AppState, Depends(office_of)]) -> Identity:
-    """Whoever visits; ``unauthenticated`` where nobody is signed in."""
+    """The signed-in visitor; ``unauthenticated`` if there is none."""
     value = cookie_of(request, office)
     session = office.identities.sessions.find(value, idle_minutes=office.configuration.console.idle_minutes) if value else None
     identity = None if session is None else identity_in(office, session)
     if identity is None:
-        raise CallRefused("unauthenticated", "nobody is signed in here, or not any more", hint="sign in")
+        raise CallRefused("unauthenticated", "you are not signed in, or the session has ended", hint="sign in")
     return recognised(request, office, identity)
 
 

@@ -69,7 +69,7 @@ class AuthorizedRequest:
     notes: CallNotes
 
     async def run(self, work: Callable[[DataSet], Result], *, name: Hashable = None) -> Result:
-        """What ``work`` gives, as of whoever calls."""
+        """The result of ``work``, run for the caller."""
         return await self.served.run(work, self.notes, name=name, person=self.identity.name)
 
 
@@ -85,7 +85,7 @@ def identified(
     office: Annotated[AppState, Depends(office_of)],
     given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> Identity:
-    """Whoever calls; ``unauthenticated`` where that is not known.
+    """The caller; ``unauthenticated`` if unknown.
 
     A good credential passes whatever came from its address before: others may share it, and 256 bits are not guessed.
     """
@@ -98,7 +98,7 @@ def identified(
 
 
 def recognised(request: Request, office: AppState, identity: Identity) -> Identity:
-    """Somebody who is known by now: noted for the audit log, and slowed down where they call too often."""
+    """Record the authenticated caller for the audit log, and limit the caller's rate."""
     request.state.who, request.state.credential = identity.name, identity.credential
     wait = office.rates.seconds_to_wait(identity.name)
     if wait:
@@ -115,14 +115,14 @@ def address_of(request: Request) -> str:
 
 
 def count_failure(office: AppState, address: str) -> None:
-    """A wrong credential came from here: an address that showed too many is told to wait. One that shows none is not counted."""
+    """Record a wrong credential: an address with too many must wait. Requests without one are not counted."""
     wait = office.failures.seconds_to_wait(sender(address))
     if wait:
         raise too_many(wait)
 
 
 def too_many(seconds: float) -> CallRefused:
-    """Told to wait."""
+    """The refusal that asks the caller to wait."""
     return CallRefused("too-many-requests", f"too many requests; wait {math.ceil(seconds)} s", hint="wait, then go on more slowly")
 
 
@@ -139,7 +139,7 @@ def _identity(office: AppState, credential: str) -> Identity | None:
 
 
 def to(act: Act, who: Callable[..., Identity] = identified) -> Callable[..., AuthorizedRequest]:
-    """The dependency of a route that does this with a data set: whoever has no role on it is told that there is none.
+    """The dependency of a route that does this with a data set: a caller without a role on it gets the same error as for a missing one.
 
     ``who`` is the dependency that says who calls, by whatever they show.
     """

@@ -53,7 +53,7 @@ def application(
 ) -> FastAPI:
     """The application of one worker; it opens its data sets when it starts and closes them when it stops.
 
-    ``beside`` is another face of the same office, in the same worker. ``pages`` adds routes that are for people.
+    ``beside`` is another interface of the same state, in the same worker. ``pages`` adds routes that are for people.
     """
 
     @asynccontextmanager
@@ -161,7 +161,7 @@ class RequestMiddleware:
         try:
             await self.app(scope, limit.receive, reply)
         except Exception as error:
-            # Here, and not by whoever runs the application: it would log the text of the error, which may hold a value.
+            # Handled here and not by the ASGI server, which would log the text of the error, which may hold a value.
             failed = await _failed(Request(scope), error)
             if not started[0]:
                 await failed(scope, receive, reply)

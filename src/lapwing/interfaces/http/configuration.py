@@ -1,4 +1,4 @@
-"""What the server is told: a file in TOML, read once and strictly. A word that is not known is an error, not a surprise later."""
+"""The configuration of the server: a TOML file, read once and strictly. Unknown keys are errors."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class ServerLimits(_Strict):
     open_max: Annotated[int, Field(ge=1, le=10_000)] = 50
     """Data sets that are open at once in each worker, each with a connection to its ledger: beyond it, idle ones are closed."""
     wait_seconds: Annotated[float, Field(gt=0, le=600)] = 20.0
-    """How long an answer is waited for before the caller is told to look again."""
+    """How long a request waits for an answer before the caller must poll."""
     stop_seconds: Annotated[int, Field(ge=1, le=3_600)] = 60
-    """How long what runs may go on when the server is told to stop."""
+    """How long running requests may continue after a stop signal."""
     silent_seconds: Annotated[float, Field(ge=1, le=3_600)] = 30.0
     """A worker that gives no sign of life for so long is killed and replaced: what it had reserved is forfeited, so a pause is borne."""
 
@@ -135,7 +135,7 @@ class WireSettings(_Strict):
     """``[wire]``: the PostgreSQL wire, with the server's certificate."""
 
     shadow: str
-    """A PostgreSQL server for the shadow databases, as somebody who may make databases and roles."""
+    """A PostgreSQL server for the shadow databases, with a role that may create databases and roles."""
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 5433
     role: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,60}$")] = "lapwing_wire"
@@ -173,7 +173,7 @@ class ServerConfiguration(_Strict):
         return self.server.identities or f"sqlite:///{(home / IDENTITIES_FILE).resolve()}"
 
     def secret_files(self, home: Path) -> list[Path]:
-        """Files that nobody but the server's own user, and a group of it, may read."""
+        """Files that only the server's own user, and a group of it, may read."""
         url, key = self.identities_url(home), self.server.key
         identities = [Path(url.removeprefix("sqlite:///"))] if url.startswith("sqlite:///") else []
         return [home / CONFIGURATION_FILE, *identities, *([] if key is None else [home / key])]
@@ -183,7 +183,7 @@ class ServerConfiguration(_Strict):
         return home / (self.server.audit_log or AUDIT_FILE)
 
     def require_safe(self) -> None:
-        """Refuse to listen where others can hear, unless what is said is encrypted."""
+        """Refuse to listen on public addresses without encryption."""
         encrypted = self.server.certificate is not None and self.server.key is not None
         message = "without TLS the server listens on loopback alone: keys and answers would be readable on the way"
         if not encrypted and not self.server.behind_proxy and not is_loopback(self.server.host):

@@ -1,7 +1,7 @@
-"""Connections of HTTP, as strangers may hold them: what a client owes is waited for so long, and so many wait for somebody unknown.
+"""Limits on HTTP connections of unauthenticated clients: a timeout for pending input, and a maximum number of connections.
 
-uvicorn has no time limit for a request that is sent by half, and none for a reply that nobody reads. Of those who showed no good credential
-each worker keeps a bounded number, and drops the oldest first: whoever has a credential is past that within milliseconds.
+uvicorn has no time limit for incomplete requests, nor for replies that are not read. Of connections without a valid credential
+each worker keeps a bounded number, and drops the oldest first: clients with a credential are authenticated within milliseconds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SECONDS = {"head": 10.0, "body": 20.0, "reading": 30.0}
 ACCEPTED_AT_ONCE = 128
 """Connections that the loop accepts before it reads from any."""
 CONNECTED = "connected"
-"""What the application gives for each connection to be told: that one more is open, or one less."""
+"""The application's callback for each connection that opens or closes."""
 STRANGERS_MAX = 4 * ACCEPTED_AT_ONCE
 
 
@@ -48,7 +48,7 @@ def encryption(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 class Crowd:
-    """Connections that nobody known has used yet, oldest first."""
+    """Connections without authentication so far, oldest first."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -63,7 +63,7 @@ class Crowd:
             oldest.drop()
 
     def leave(self, one: BoundedHTTP) -> None:
-        """It went, or is of somebody known."""
+        """The connection closed or was authenticated."""
         self._inside.pop(one, None)
 
 
@@ -85,7 +85,7 @@ class BoundedHTTP(H11Protocol):
         self._socket: asyncio.Transport | None = None
         self._shaking: asyncio.Task[None] | None = None
         self._is_open = False
-        """uvicorn was told: with TLS, not before the handshake."""
+        """uvicorn reported the connection: with TLS, not before the handshake."""
         self._is_new = True
         """No head is there yet."""
         self._early = b""
@@ -96,7 +96,7 @@ class BoundedHTTP(H11Protocol):
     # -- from the first byte to the last --------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody is there."""
+        """A connection was opened."""
         self._socket = transport
         self._count(1)
         self._headless.enter(self)
@@ -144,7 +144,7 @@ class BoundedHTTP(H11Protocol):
         self._watch()
 
     def is_known(self) -> None:
-        """Somebody showed a good credential here."""
+        """A valid credential was used on this connection."""
         self._strangers.leave(self)
 
     def on_response_complete(self) -> None:

@@ -32,7 +32,8 @@ Result = TypeVar("Result")
 
 
 class ServedDataSet:
-    """One data set, as one worker serves it. It is opened when somebody asks; a version that was prepared meanwhile is opened by itself.
+    """One data set, as one worker serves it. It is opened on the first request; a version that was prepared meanwhile is opened
+    automatically.
 
     ``opened_now`` is told after it was opened, so that others may be closed; ``counted`` after the moment of an answer, with when it was
     due (None where moments are not public) and whether it was late.
@@ -58,7 +59,7 @@ class ServedDataSet:
         self._opened_now = opened_now
         self._counted = counted
         self._opening = threading.Lock()
-        """Held while the data set is opened: by threads of the pool, never by whoever takes in requests."""
+        """Held while the data set is opened: by threads of the pool, never by the thread that accepts requests."""
         self._counting = threading.Lock()
         self._current: _Opened | None = None
         self._looked = -math.inf
@@ -86,7 +87,7 @@ class ServedDataSet:
                 one.data_set.close()
 
     def _newest(self) -> _Opened:
-        """The newest version, opened where it is not. Pre: nobody else is opening it."""
+        """The newest version, opened where it is not. Pre: no other thread is opening it."""
         before = self._current
         if before is not None:
             if time.monotonic() - self._looked < LOOK_SECONDS:
@@ -113,7 +114,7 @@ class ServedDataSet:
         return self._current is not None
 
     def close_if_idle(self) -> bool:
-        """Give up files, connections and threads where nobody uses them now; says whether that was done."""
+        """Close files, connections and threads if they are unused; returns whether that was done."""
         if not self._opening.acquire(blocking=False):
             return False
         try:
@@ -181,7 +182,7 @@ class ServedDataSet:
             return work(data_set)
 
     def _announced(self, work: CostEstimate, notes: CallNotes) -> Hold:
-        """From now on until the moment that public facts decide, nobody hears what comes of it."""
+        """Hold the outcome until the time that public facts determine."""
         notes.before_charge()
         begun, at = time.monotonic(), time.time_ns()
 

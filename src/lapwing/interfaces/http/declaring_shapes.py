@@ -69,7 +69,7 @@ class TableBody(StrictBody):
 
 
 class DeclaredBody(StrictBody):
-    """A new data set: whom it protects, how much may be told, and its tables."""
+    """A new data set: whom it protects, its budget, and its tables."""
 
     data_set: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
     unit: Annotated[str, Field(min_length=1, max_length=100)]

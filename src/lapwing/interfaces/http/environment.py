@@ -1,4 +1,4 @@
-"""What variables of the environment say of the configuration: they stand above the file, one for each of its words."""
+"""Configuration by environment variables: they override the file, one variable for each key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What whoever called hears of an error, whatever it was, and what is logged of it."""
+"""The reply to the caller for any error, and its log entry."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _log = logging.getLogger("lapwing.server")
 
 
 def seen_of(request: Request, error: Exception) -> LapwingError:
-    """The error as whoever called may see it. What is not ours is logged by its type alone: its text may hold a value."""
+    """The error in the form that the caller may see. A foreign error is logged by its type alone: its text may hold a value."""
     own = _own(error)
     if getattr(request.state, "too_large", False):
         own = CallRefused("body-too-large", "the request is longer than this server reads")
     if own is None:
-        route = getattr(request.scope.get("route"), "path", "unknown")  # not the path, which whoever calls makes up
+        route = getattr(request.scope.get("route"), "path", "unknown")  # not the path, which the caller chooses
         _log.error("%s in %s", type(error).__name__, route)
     is_owner = getattr(request.state, "is_owner", False)
     seen = shown(error if own is None else own, to_owner=is_owner)
-    # Why a preparation was refused may depend on rows: the owner is told, and whoever reads counts, traces and the log is not.
+    # The reason of a refused preparation may depend on rows: it goes to the owner, not into counts, traces or the log.
     request.state.code = shown(seen, to_owner=is_owner and not isinstance(seen, PreparationError)).code
     return seen
 

@@ -1,4 +1,4 @@
-"""Whose turn it is: work of people in a pool of threads, of which one person has half at most. What waits of somebody goes in between."""
+"""Fair scheduling in a pool of threads: one person has at most half of it, and the waiting work of others is interleaved."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True)
 class _OfPerson:
-    """What waits of somebody, and how much of it has a place in the pool."""
+    """A person's waiting work, and the number of threads in use."""
 
     waiting: deque[tuple[Future[Any], Callable[[], Any]]] = field(default_factory=deque)
     placed: int = 0
 
 
 class FairThreadPool:
-    """A pool of ``running_max`` threads. ``begin`` from any thread; where ``is_full`` for somebody, they are to be told to come again."""
+    """A pool of ``running_max`` threads. ``begin`` from any thread; if ``is_full`` for a person, the caller must ask for a later retry."""
 
     def __init__(self, running_max: int, waiting_max: int) -> None:
         self._share = max(running_max // 2, 1)
@@ -56,7 +56,7 @@ class FairThreadPool:
         return future
 
     def _turn(self, person: str, future: Future[Any], work: Callable[[], Any]) -> None:
-        """One piece of work. Its place is free before anybody hears of the result, and may ask again."""
+        """One piece of work. Its thread is free before its result is visible, so a new request finds it."""
         following: tuple[Future[Any], Callable[[], Any]] | None = (future, work)
         while following is not None:
             future, work = following

@@ -99,7 +99,7 @@ class NewDataSets:
     def checked(self, body: DeclaredBody) -> tuple[str, Declaration]:
         """The text of the catalogue as it may be shown, and what it declares; refused as ``lapwing check`` refuses it. Nothing is kept.
 
-        How a database is reached is not in this text, nor in what is said of it: its name stands there.
+        The connection of a database is neither in this text nor in messages about it: they contain its name.
         """
         connection = None if body.database is None else f"(the operator's connection to {body.database})"
         text, declaration = _loaded(catalogue_toml(self.described(body, connection)))

@@ -1,7 +1,7 @@
 """What owners may declare through the server: files and folders of one directory, and tables of databases that the operator named.
 
-Names and types of columns are read, as ``lapwing init`` does, and no row. How a database is reached is nobody's business but the
-operator's: what is told about it has its name alone.
+Names and types of columns are read, as ``lapwing init`` does, and no row. The connection of a database is known to the
+operator alone: messages contain only its name.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class SourceDirectory:
         return sorted(place.glob(ending))
 
     def paths(self, source: str) -> list[Path]:
-        """The files of a source that is listed; anything else is not looked at."""
+        """The files of a listed source; other files are not opened."""
         if source in self.files():
             return [self._root / source]
         if source in self.folders():
@@ -116,7 +116,7 @@ class SourceDatabases:
         return list(self._named)
 
     def connection(self, database: str) -> str:
-        """How it is reached: for catalogues that are written, and for nobody's eyes."""
+        """Its connection, for written catalogues only; it is never shown."""
         return self._of(database).connection
 
     def tables(self, database: str) -> DatabaseTables:
@@ -130,7 +130,7 @@ class SourceDatabases:
         return DatabaseTables(kept, [pair for pair in found.references if pair[0][0] in kept and pair[1][0] in kept])
 
     def named(self, database: str, tables: Sequence[str]) -> list[RequestedTable]:
-        """Tables that are listed; anything else is not looked at."""
+        """The listed tables; others are not opened."""
         listed = self.tables(database).names
         if any(table not in listed for table in tables):
             raise PreparationError("source-missing", f"there is no such table among those of {database}")
@@ -146,7 +146,7 @@ class SourceDatabases:
 
 @contextmanager
 def _without_address(database: str) -> Iterator[None]:
-    """What goes wrong at a database is told without its address and without the words of its driver."""
+    """Errors of a database are reported without its address and without the driver's text."""
     try:
         yield
     except PreparationError as error:

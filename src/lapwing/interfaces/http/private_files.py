@@ -1,4 +1,4 @@
-"""Files of the server that hold secrets: its own user reads them, perhaps a group of that user, and nobody else."""
+"""Files of the server that hold secrets: only its own user, and optionally a group of that user, can read them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def require_private(files: Iterable[Path]) -> None:
 
 
 def make_private(file: Path) -> None:
-    """Make an empty file that nobody else can read, where there is none."""
+    """Create an empty private file if there is none."""
     os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
 
 

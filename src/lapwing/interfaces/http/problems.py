@@ -68,10 +68,10 @@ def status_of(error: LapwingError) -> int:
 
 
 def shown(error: BaseException, *, to_owner: bool) -> LapwingError:
-    """The error as whoever asks may see it.
+    """The error in the form that the caller may see.
 
-    What an analyst did is told to the analyst. What the owner or the operator must see to may name files, databases and what a preparation
-    met: analysts hear only that it is so. Anything that is not an error of ours may carry a value in its text: nobody sees that.
+    Analysts get the full text of their own errors. Errors for the owner or the operator may name files, databases and results of a
+    preparation: analysts learn only that there is one. The text of a foreign error may contain a value and is never shown.
     """
     if not isinstance(error, LapwingError):
         return _INTERNAL

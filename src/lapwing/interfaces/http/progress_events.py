@@ -12,7 +12,7 @@ from lapwing.interfaces.http.problems import problem, shown, status_of
 
 MEDIA_TYPE = "text/event-stream"
 SILENCE_SECONDS = 10.0
-"""After so long without a step a comment is sent, so that nobody on the way takes the connection for dead."""
+"""After this time without a step a comment is sent, so that proxies do not close the connection."""
 Step = Callable[[str, int, int], None]
 """What is being done, how many of them are done, and of how many."""
 
@@ -43,7 +43,7 @@ async def events(work: Callable[[Step], dict[str, Any]], *, silence: float = SIL
         if not ended.done():
             yield ": still at it\n\n"
         else:
-            await asyncio.sleep(0)  # a step that was told just before the end
+            await asyncio.sleep(0)  # a step that was reported just before the end
     yield ended.result()
 
 

@@ -1,4 +1,4 @@
-"""How often somebody may call: a bucket that fills at a steady rate, for each name, in each worker."""
+"""Rate limits: a token bucket for each name in each worker."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Rates:
 
 
 def sender(address: str) -> str:
-    """Who shares an address, as a short name: of IPv6, whoever has one address has 2^64 of them. A proxy may pass on what is no address."""
+    """The rate-limit key of an address: for IPv6 its /64 network, because one client has 2^64 addresses. A proxy may send text that is no
+    address."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

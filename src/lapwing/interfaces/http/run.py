@@ -87,7 +87,7 @@ def serve(home: Path, factory: str) -> None:
     server = configuration.server
     tls = None if server.certificate is None or server.key is None else (home / server.certificate, home / server.key)
     if tls is not None:
-        encryption(*tls)  # what is wrong with it is said once, and not to whoever connects first
+        encryption(*tls)  # errors in it are reported once at start, not to the first client
     raise_open_files()
     if server.metrics:
         begin_anew(home / COUNTS_DIRECTORY)

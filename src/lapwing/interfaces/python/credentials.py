@@ -1,4 +1,4 @@
-"""A token in a file of its own, which nobody but its owner may read."""
+"""A token in its own file, which only its owner may read."""
 
 from __future__ import annotations
 

@@ -9,11 +9,11 @@ from lapwing.errors import BudgetRefused, CallRefused, Incident, LapwingError, L
 
 _REFUSALS = frozenset({404, 406, 409, 413, 422, 423})
 _CALLS = frozenset({"unauthenticated", "forbidden", "method-not-allowed", "too-many-requests", "busy", "not-answered-before"})
-"""What whoever calls can do something about."""
+"""Errors that the caller can resolve."""
 
 
 def error_of(status: int, body: bytes) -> LapwingError:
-    """The error that a reply stands for."""
+    """The error of a reply."""
     try:
         fields: Any = json.loads(body)
         code, message = str(fields["code"]), str(fields["title"])
@@ -27,7 +27,7 @@ def error_of(status: int, body: bytes) -> LapwingError:
 
 
 def _kind(status: int, code: str) -> type[LapwingError]:
-    """Who must act is told by the kind, as it is locally."""
+    """The class of the error says who must act, as for local errors."""
     if code in _CALLS:
         return CallRefused
     if code == "data-set-unavailable":

@@ -99,7 +99,7 @@ class Transport:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, so that nobody hears what is said."""
+    """Whether a host is this machine, so that no one can listen."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -107,6 +107,6 @@ def is_loopback(host: str) -> bool:
 
 
 def private_or_encrypted(url: str) -> bool:
-    """Whether nobody else hears what is said to this address: over https, or on this machine."""
+    """Whether the connection to this address is private: over https, or on this machine."""
     parts = urlsplit(url)
     return parts.hostname is not None and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname)))

@@ -1,4 +1,4 @@
-"""Waiting for an answer that takes long: whoever sits at a terminal or a notebook sees for how long, and can leave."""
+"""Waiting for a slow answer: a terminal or a notebook shows the elapsed time, and the user can interrupt it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN_AFTER_SECONDS = 1.5
 _EVERY_SECONDS = 0.25
 
 Waiting = Callable[[float], None]
-"""Told, now and then, for how many seconds an answer has been waited for."""
+"""Called periodically with the seconds spent waiting for an answer."""
 Result = TypeVar("Result")
 
 
@@ -37,9 +37,9 @@ def begun(work: Callable[[], Result]) -> Future[Result]:
 
 
 def waited_for(work: Callable[[], Result], waiting: Waiting | None = None) -> Result:
-    """What ``work`` gives. ``waiting`` is told about it while it takes long; without one, whoever sits at a terminal or a notebook sees it.
+    """The result of ``work``. ``waiting`` is called while it takes long; by default a terminal or a notebook shows the time.
 
-    Whoever interrupts the waiting does not interrupt the work.
+    Interrupting the wait does not interrupt the work.
     """
     display = _display() if waiting is None else None
     if waiting is None and display is None:
@@ -68,7 +68,7 @@ def waiting_text(seconds: float) -> str:
 
 
 def _display() -> Callable[[], Any] | None:
-    """How to show it where somebody looks; None where nobody does."""
+    """The display of the time; None without a terminal or a notebook."""
     if threading.current_thread() is not threading.main_thread():
         return None
     if _in_notebook():
@@ -96,7 +96,7 @@ def on_terminal() -> Iterator[Waiting]:
 def line_shown(console: Console, text: str) -> Iterator[Callable[[str], None]]:
     """Shows a text and a spinner on a terminal, on one line that is gone afterwards; nothing where the console is none.
 
-    The standard streams stay as they are: rich would put its own in their place, around the one that spells signs that act.
+    The standard streams are not replaced: rich would put its own in their place, around the one that spells signs that act.
     """
     from rich.live import Live
     from rich.spinner import Spinner

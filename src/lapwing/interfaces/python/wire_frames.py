@@ -52,7 +52,7 @@ def _with_columns_beside(cursor: Any) -> Iterator[None]:
 
 @contextmanager
 def _notices(driver: Any) -> Iterator[list[str]]:
-    """What the driver is told meanwhile, a line each."""
+    """The driver's notices meanwhile, one per line."""
     words: list[str] = []
 
     def note(notice: Any) -> None:

@@ -1,4 +1,4 @@
-"""Questions that somebody stopped waiting for: whether they are charged, and what came of them."""
+"""Abandoned questions: whether they are charged, and their outcome."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AGAIN = "asking the same again is free"
 
 @dataclass(slots=True)
 class RunningRequest:
-    """A question from its beginning in the pool to its end there, whoever waits for it."""
+    """A question from its start in the pool to its end, independent of its client."""
 
     notes: CallNotes
     finished: Future[Answer] = field(default_factory=Future)
@@ -29,7 +29,7 @@ class RunningRequest:
     _begun_to_charge: bool = False
 
     def before_charge(self, _: CostEstimate) -> Hold:
-        """What nobody waits for any more is not charged, unless a part of it is already: then all of it is, so that there is an answer."""
+        """An abandoned question is not charged, unless a part of it has been: then all of it is, so that there is an answer."""
         with self._gate:
             if self._is_left and not self._begun_to_charge:
                 raise CallRefused("wire-cancelled", "the question was broken off before it was charged")
@@ -37,7 +37,7 @@ class RunningRequest:
         return _at_once
 
     def leave(self) -> None:
-        """Nobody waits for it any more."""
+        """Mark it as abandoned."""
         with self._gate:
             self._is_left = True
 

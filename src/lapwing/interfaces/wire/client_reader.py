@@ -6,7 +6,7 @@ import asyncio
 
 
 class ClientReader(asyncio.StreamReader):
-    """A reader that tells of the end of what a client says as soon as it comes, also while nobody reads."""
+    """A reader that reports the end of the client's input as soon as it arrives, even if no one is reading."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit=limit, loop=asyncio.get_running_loop())

@@ -14,7 +14,7 @@ class Ask:
 
     text: str
     start: int = 0
-    """Where the text stands in what the client sent."""
+    """The place of the text in the client's message."""
 
 
 @dataclass(frozen=True, slots=True)

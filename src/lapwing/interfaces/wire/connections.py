@@ -26,7 +26,7 @@ class Connections:
 
     @contextmanager
     def stranger(self, task: asyncio.Task[None]) -> Iterator[None]:
-        """Room for somebody who just came."""
+        """A slot for a new connection."""
         if len(self._strangers) >= STRANGERS_MAX:
             dropped = next((one for one, said in self._strangers.items() if not said), next(iter(self._strangers)))
             del self._strangers[dropped]

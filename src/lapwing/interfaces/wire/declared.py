@@ -69,6 +69,6 @@ def table_names(data_set: DataSet) -> frozenset[str]:
 
 
 def schema_names(data_set: DataSet) -> frozenset[str]:
-    """Names that may stand before a table's."""
+    """Names that may qualify a table's."""
     known = Schemas.of(data_set.curator.declaration.dataset.id)
     return frozenset(known.schemas) | frozenset(known.catalogues)

@@ -39,7 +39,7 @@ from lapwing.interfaces.wire.shadow.pool import ShadowPool
 from lapwing.interfaces.wire.values import TEXT, literal
 
 IDLE, OPEN, FAILED = "I", "T", "E"
-"""Where a session stands: outside of a transaction, inside, inside of one that failed."""
+"""The transaction state of a session: outside of a transaction, inside, inside of a failed one."""
 
 
 @dataclass(slots=True)
@@ -161,7 +161,7 @@ class Runner:
                     self.handler.settings.set("all", None)
                 return StatementOutcome("DISCARD ALL" if everything else "DISCARD")
             case _:
-                raise LapwingError("internal", "a statement that nobody runs")
+                raise LapwingError("internal", "a statement without a runner")
 
     async def _ask(self, ask: Ask, portal: PortalInUse) -> StatementOutcome:
         text = await apart(ask.text, lambda: self._filled(ask, portal))
@@ -182,7 +182,7 @@ class Runner:
 
     @asynccontextmanager
     async def _shadow(self, about: AboutCatalogue | None = None) -> AsyncIterator[ShadowLink]:
-        """A connection to the shadow, for somebody whose key is still good; its errors point into what the client sent."""
+        """A connection to the shadow for a user with a valid key; its errors point into the client's text."""
         await self.handler.allowed(Act.SEE)
         try:
             async with self.pool.lent(self.handler.settings.for_shadow(), self.handler.name) as link:

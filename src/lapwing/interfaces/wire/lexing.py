@@ -32,7 +32,7 @@ class WordKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word, where it stands, and what it says."""
+    """A word, its place, and its value."""
 
     kind: WordKind
     value: str

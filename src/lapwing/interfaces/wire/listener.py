@@ -131,7 +131,7 @@ class Listener:
             try:
                 good = await asyncio.to_thread(self.office.identities.good_key_ids, {one.key_id for one in sessions}) if sessions else set()
             except LapwingError:
-                continue  # whoever asks something is told
+                continue  # a client that sends a request gets the error
             for session in sessions:
                 if session.key_id not in good:
                     session.end_login()

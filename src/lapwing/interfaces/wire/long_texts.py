@@ -1,4 +1,4 @@
-"""Long texts are read in a thread: whoever else the worker serves does not wait for it."""
+"""Long texts are parsed in a thread, so that other clients of the worker do not wait."""
 
 from __future__ import annotations
 

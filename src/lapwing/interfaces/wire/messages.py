@@ -33,7 +33,7 @@ class FieldSpec:
     part: str = ""
     """What is sent of a measured value where it is not the value itself: ``lo`` or ``hi`` of its error bar, or its ``mark``."""
     added: bool = False
-    """Whether the column stands beside one of the answer."""
+    """Whether the column accompanies one of the answer."""
 
 
 class Payload:

@@ -51,7 +51,7 @@ _SAMPLES = {
     FLOAT8: "1.0",
     NUMERIC: "1.0",
 }
-"""Stand for values that are not known yet, to tell the columns of an answer."""
+"""Placeholders for unknown values, to derive the columns of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,5 +136,5 @@ def filled(text: str, literals: Sequence[str]) -> FilledText:
 
 
 def sampled(text: str, types: Sequence[int]) -> FilledText:
-    """The text with values that stand for those of its parameters."""
+    """The text with placeholders for the values of its parameters."""
     return filled(text, [_SAMPLES.get(one, "'x'") for one in types])

@@ -21,7 +21,7 @@ _THING_BYTES = 1_000
 
 
 class PortalMemory:
-    """How much each person keeps. What nobody refers to any more is not counted: nothing has to be given back by hand."""
+    """The storage in use by each person. Unreferenced results are not counted: nothing has to be released explicitly."""
 
     def __init__(self, most: int = PERSON_BYTES_MAX) -> None:
         self._most = most
@@ -53,7 +53,7 @@ class PreparedStatement:
     given: tuple[int, ...] = ()
     """Types as the client said them; 0 where it said none."""
     described: tuple[FieldSpec, ...] | None = None
-    """Columns that were told already: whatever runs it must give them."""
+    """Columns that were already described: execution must return the same."""
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)

@@ -1,4 +1,4 @@
-"""Asking the curator for one session: who may, what it costs, and how its answer is told."""
+"""The requests of one session to the curator: rights, price and answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from lapwing.interfaces.wire.spending import SessionSpending
 DIALECT = "postgres"
 LOOK_AGAIN_SECONDS = 0.5
 LEFT_MAX = 10
-"""Questions that were broken off, of which a session is told what came."""
+"""Abandoned questions whose outcome is reported to the session."""
 
 
 class LoginEnded(Exception):
@@ -48,7 +48,7 @@ class RequestHandler:
     settings: SessionSettings
     spending: SessionSpending
     charge: str = ""
-    """What is known of the charge of the statement that runs, for whoever breaks it off; empty where it asks nothing."""
+    """The state of the running statement's charge, for its cancellation; empty if it asks nothing."""
     _left: list[RunningRequest] = field(default_factory=list)
 
     def news(self) -> list[str]:
@@ -171,7 +171,7 @@ def _columns(opened: DataSet, *, text: str, analyst: str) -> ResultColumns:
 
 
 def _taken_note_of(waited: asyncio.Future[Answer]) -> None:
-    """An error that nobody waits for any more is not written to a log."""
+    """Errors of abandoned questions are not logged."""
     if not waited.cancelled():
         waited.exception()
 

@@ -94,7 +94,7 @@ class StatementOutcome:
     rows: RowsToSend | None = None
     notices: tuple[str, ...] = ()
     status: tuple[str, str] | None = None
-    """A setting that clients are told of."""
+    """A setting that is reported to clients."""
     copied: CopyOut | None = None
     """Rows are sent as a copy."""
 
@@ -114,7 +114,7 @@ def fields_of(columns: ResultColumns, shape: AnswerShape) -> tuple[FieldSpec, ..
 
 
 def rows_of(answer: Answer, told: Sequence[FieldSpec] | None, shape: AnswerShape) -> tuple[tuple[FieldSpec, ...], AnswerRows]:
-    """The rows of an answer and their columns, which must be those that were told before."""
+    """The rows of an answer and their columns, which must be those described before."""
     rows = answer.table.num_rows
     fields = tuple(told or fields_of(ResultColumns(answer.table.schema, (*answer.intervals, *answer.marks)), shape))
     own = [field for field in fields if not field.added]

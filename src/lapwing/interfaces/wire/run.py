@@ -32,7 +32,7 @@ _log = logging.getLogger("lapwing.wire")
 
 
 def wire_settings(configuration: ServerConfiguration) -> WireSettings:
-    """What is said about the wire; ``server-configuration`` where nothing is."""
+    """The configuration of the wire; ``server-configuration`` if there is none."""
     if configuration.wire is None:
         raise LapwingError(
             "server-configuration", "there is no [wire] in the configuration", hint="[wire] with shadow = 'postgresql://...'"
@@ -76,7 +76,7 @@ def look_at_shadow(office: AppState, settings: WireSettings, password: str) -> N
     """Log in to the shadow of a data set as sessions do, or fail; runs a loop of its own."""
     name = next(iter(office.desk.served), None)
     if name is None:
-        return  # nobody can have a session
+        return  # no session is possible
     address = address_of(settings.shadow, database=shadow_name(settings.shadow_prefix, name), role=settings.role, password=password)
     try:
         asyncio.run(asyncio.wait_for(_logged_in(address), SHADOW_SECONDS))

@@ -40,7 +40,7 @@ def _bytes(text: str) -> bytes:
 
 @dataclass(slots=True)
 class ServerExchange:
-    """One login. ``known`` are the verifiers of the good keys of whoever it claims to be: perhaps none, which must look the same."""
+    """One login. ``known`` are the verifiers of the claimed user's valid keys: an empty list must be indistinguishable."""
 
     salt: bytes
     known: Sequence[tuple[str, Verifier]]

@@ -42,7 +42,7 @@ _ENDERS = ("COMMIT", "ROLLBACK", "ROLLBACK TO")
 
 
 class _ClientGone(EOFError):
-    """Nobody is there to be answered."""
+    """The client has disconnected."""
 
 
 class _BrokenOff(Exception):
@@ -136,7 +136,7 @@ class WireSession:
             raise ProtocolError("an unknown message")
 
     async def _guarded(self, work: Coroutine[Any, Any, None], *, simple: bool) -> None:
-        """Do the work of one message; its error is told, and ends the transaction's luck."""
+        """Process one message; an error is reported and aborts the transaction."""
         try:
             await self._ended(work)
             return
@@ -150,7 +150,7 @@ class WireSession:
             self._write(error_message(CallRefused("wire-protocol", str(error))))
         except LocatedError as error:
             self._write(error_message(as_shown(error.error), position=error.position))
-        except Exception as error:  # what is not ours may hold a value: it is told as "internal"
+        except Exception as error:  # what is not ours may hold a value: it is reported as "internal"
             own = as_shown(error)
             if own.code == "internal":
                 _log.error("%s in a session on the wire", type(error).__name__)
@@ -160,7 +160,7 @@ class WireSession:
         self._skipping = not simple
 
     async def _ended(self, work: Coroutine[Any, Any, None]) -> None:
-        """Come back when the work is done; it is broken off when that is asked for, takes too long, or nobody is there to be answered."""
+        """Return when the work is done; it is cancelled on request, on timeout, or when the client disconnects."""
         running, gone = asyncio.ensure_future(work), asyncio.ensure_future(self.reader.gone.wait())
         self._running, handler = running, self.runner.handler
         handler.charge = ""
@@ -356,7 +356,7 @@ class WireSession:
     async def _flush(self) -> None:
         self.writer.write(bytes(self._out))
         self._out.clear()
-        async with asyncio.timeout(self.idle_seconds):  # somebody who never reads
+        async with asyncio.timeout(self.idle_seconds):  # a client that never reads
             await self.writer.drain()
 
 

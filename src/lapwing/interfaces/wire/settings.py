@@ -32,7 +32,7 @@ REPORTED = {
     "default_transaction_read_only": "off",
     "in_hot_standby": "off",
 }
-"""Told to clients when they connect."""
+"""Reported to clients when they connect."""
 _REPORTED_NAMES = {name.lower(): name for name in REPORTED}
 TIMEOUT_DEFAULT_SECONDS = 600.0
 
@@ -172,7 +172,7 @@ class SessionSettings:
     _local: dict[str, str | None] = field(default_factory=dict)
 
     def set(self, name: str, value: str | None, *, local: bool = False) -> tuple[str, str] | None:
-        """Change a setting; what clients are to be told of it, if they are. ``wire-setting`` for what may not be changed."""
+        """Change a setting; returns the report to the client, if any. ``wire-setting`` for settings that may not be changed."""
         if name == "all" and value is None:
             self.values.clear()
             return None
@@ -203,7 +203,7 @@ class SessionSettings:
         return OWN.get(name, _DEFAULTS.get(name))
 
     def for_shadow(self) -> dict[str, str]:
-        """What the shadow is told before it is asked in this session."""
+        """The settings sent to the shadow before a query of this session."""
         return {name: value for name, value in self.values.items() if name in _SHADOW_RULES}
 
     def own(self, name: str) -> str:

@@ -220,7 +220,7 @@ class _Reading:
     def _role(self) -> Command:
         if self._accept("none", "default") and self._next() is None:
             return NoEffect("SET")
-        raise self._refuse("who asks is decided by the login", hint="connect as somebody else")
+        raise self._refuse("the login decides who asks", hint="connect with another login")
 
     def _setting_value(self) -> str | None:
         if self._accept("default"):

@@ -19,7 +19,7 @@ def disagreements(
         return [LedgerError("ledger-unregistered", "the registry of this user does not know the ledger of this source", hint=hint)]
     problems: list[LapwingError] = []
     if anchor.ledger_path == rows.ON_SERVER and rows.moved_to(connection) is None:
-        raise elsewhere(rows.ON_SERVER)  # no override: there are charges that this file has never heard of
+        raise elsewhere(rows.ON_SERVER)  # no override: there are charges that are not in this file
     if rows.read_state(connection).ledger_id != anchor.ledger_id:
         problems.append(LedgerError("ledger-superseded", "the source has another ledger by now", hint=hint))
     else:

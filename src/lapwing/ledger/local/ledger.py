@@ -174,7 +174,7 @@ class LocalLedger:
 
         In addition, what passes a limit that the catalogue sets is refused (``statement-limit``, ``day-limit``); a replay passes none.
         The decision and the charge are one transaction that holds the write lock from before the first read. The permit exists only after
-        that transaction is on disk and the registry knows of it; where the registry cannot be told, nothing is charged.
+        that transaction is on disk and in the registry; if the registry cannot be written, nothing is charged.
         """
         limits.require_request(request)
         self._require_own_process()
@@ -262,13 +262,13 @@ class LocalLedger:
             return rows.receipt_statement(connection, charge_id)
 
     def find(self, digest: str, *, analyst: str | None = None, request_id: str | None = None) -> StoredAnswer | None:
-        """As :meth:`lapwing.ledger.protocol.Ledger.find`. Whoever has the file may see all of it."""
+        """As :meth:`lapwing.ledger.protocol.Ledger.find`. A user with the file may see all of it."""
         self._require_own_process()
         with self._database.read() as connection:
             return rows.first_answer(connection, digest, analyst=analyst, request_id=request_id)
 
     def bought(self, *, version: int, limit: int, analyst: str | None = None, begins: str = "") -> tuple[Bought, ...]:
-        """The newest committed answers about one version, newest first, whoever paid; of these, those whose summary ``begins`` so."""
+        """The newest committed answers about one version, newest first, of all payers; of these, those whose summary ``begins`` so."""
         self._require_own_process()
         with self._database.read() as connection:
             return rows.newest_bought(connection, version=version, limit=limit, begins=begins)
@@ -383,7 +383,7 @@ class LocalLedger:
         except BaseException:
             self._database.close()
             raise
-        self._worker = current_worker()  # last: until then, whoever uses this object in a new process connects again
+        self._worker = current_worker()  # last: until then, each use of this object in a new process connects again
 
     def _check(self, override_reason: str | None) -> None:
         """The ledger agrees with itself and with the registry, or the owner takes responsibility for what does not agree."""

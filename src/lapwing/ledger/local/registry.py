@@ -4,7 +4,7 @@ One small file in the user's state directory. It stops a second budget for the s
 same files) and shows when a ledger was put back to an older state. It is a guard against mistakes and against a lost or restored file, not
 against an owner who deletes both files: the owner is trusted.
 
-The *anchor* of a source is the newest state of its ledger that this registry was told of. A permit is only handed out after its charge
+The *anchor* of a source is the newest state of its ledger that this registry has recorded. A permit is only handed out after its charge
 is anchored.
 """
 
@@ -32,7 +32,7 @@ REGISTRY_FILE = "registry.sqlite"
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The state a ledger had when the registry was last told."""
+    """The last recorded state of a ledger."""
 
     source_id: str
     ledger_id: str

@@ -4,7 +4,7 @@ A process that uses several data sets of a database, with one role, sends what i
 of which not all certainly fits, or that is locked by others, damaged or unknown, is left out by the database, and its own ledger asks for
 it alone. So no data set is refused, charged or kept waiting for what another is.
 
-The connections are of their own: whoever waits on that of a ledger waits for its data set alone.
+The connections are of their own: a wait on a ledger's connection affects its data set alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 
 BYTES_MAX = 2**22
-"""Of answers that go together: larger ones go alone, so that nobody waits long for another's answer, nor is there a second copy of many."""
+"""Maximum size of batched answers: larger ones are sent alone, so that others do not wait long and large copies are avoided."""
 _TROUBLE_OF_ALL = frozenset({"ledger-unreachable", "ledger-not-durable"})
 """Asked alone, it would be the same again."""
 _RESERVE = (
@@ -154,7 +154,7 @@ def end_use(database: Database) -> None:
 
 
 def crossing_of(database: Database) -> Crossing | None:
-    """Where what is asked of this database goes together; None while one ledger of it is used, which needs nobody else."""
+    """The batcher of requests to this database; None while only one of its ledgers is in use."""
     crossing = _crossings.get(database)
     return None if crossing is None or crossing.uses < 2 else crossing
 

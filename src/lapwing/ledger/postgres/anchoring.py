@@ -1,5 +1,5 @@
-"""Which anchors a ledger has, and removing one that is lost for good. Nobody can know any longer what a missing anchor had seen, so a
-ledger is not opened without it. Whoever takes it away accepts that charges may be forgotten which only that anchor remembers: that takes
+"""The anchors of a ledger, and the removal of a lost one. The state in a missing anchor is unknown, so a
+ledger is not opened without it. Removing it accepts the loss of charges that only that anchor recorded: that takes
 two owners, in sessions of two roles of the database, and is an entry.
 """
 

@@ -1,7 +1,7 @@
 """How far a ledger had come, remembered outside it.
 
 A chain of hashes shows that a history was changed; it cannot show that the newest part of it is missing. An *anchor* can: the newest state
-that was told to somebody else. A ledger is not served while it lacks the entry its anchor names, and a permit is handed out only
+that was sent to another user. A ledger is not served while it lacks the entry its anchor names, and a permit is handed out only
 after its charge is anchored. Where the anchor is kept must not be put back together with the database: another disk, another machine.
 
 An anchor that some workers write to and others do not cannot tell that a state was put back which only the others had left behind. So

@@ -100,7 +100,7 @@ class Batcher(Generic[Item, Outcome]):
                 self._queue[0].woken.release()
 
     def _send_what_waits(self) -> None:
-        """Send the oldest; each is told what came of it. Pre: this thread has the turn."""
+        """Send the oldest; each caller gets its outcome. Pre: this thread has the turn."""
         if len(self._queue) < self._sent_last // 2:
             time.sleep(min(self._took_last * COMPANY_SHARE, COMPANY_SECONDS_MAX))
         begun = time.monotonic()
@@ -111,7 +111,7 @@ class Batcher(Generic[Item, Outcome]):
             results = self._send([one.item for one in chosen])
         except LapwingError as error:
             results = (error,) * len(chosen)
-        finally:  # whatever happens to the one who sends, nobody waits for ever
+        finally:  # even if the sender fails, no caller waits for ever
             for one, result in zip(chosen, results, strict=True):
                 one.result = result if isinstance(result, LapwingError) else (result,)
                 one.woken.release()

@@ -5,7 +5,7 @@ statement another server connection (pgbouncer, transaction mode) changes nothin
 and nothing rests on that: what is sent with :meth:`Connection.ask` names the schema of everything in it and has no operators, and
 :meth:`Connection.look` pins the path inside its transaction.
 
-After a lost connection nobody knows whether the last statement was carried out. Statements that may safely be sent twice (each carries a
+After a lost connection it is unknown whether the last statement was carried out. Statements that may safely be sent twice (each carries a
 key of its own that the function looks for) are sent again until an answer arrives or the time is up; any other is not.
 """
 

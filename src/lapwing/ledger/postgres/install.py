@@ -1,7 +1,7 @@
 """Makes the schema in a database, brings an older one up to date, and says who may do what in it.
 
 To be run by the operator with a role that may create a schema. Three other roles use it, and none of them may change a table: *curators*
-answer analysts, *owners* also decide, and *monitors* only read. Whoever asks or decides logs in with a role that is a member of one of
+answer analysts, *owners* also decide, and *monitors* only read. Analysts and owners log in with a role that is a member of one of
 these.
 """
 
@@ -100,7 +100,7 @@ def _version(connection: Connection) -> str:
 
 
 def _require_own(connection: Connection) -> None:
-    """The schema and all that is in it belong to whoever installs: else somebody could have put something of theirs there before."""
+    """The schema and all that is in it belong to the installing role: otherwise another role could have placed objects there before."""
     others = connection.exec_driver_sql(
         "SELECT count(*) FROM (SELECT nspowner FROM pg_catalog.pg_namespace WHERE nspname = 'lapwing'"
         " UNION ALL SELECT relowner FROM pg_catalog.pg_class WHERE relnamespace = 'lapwing'::pg_catalog.regnamespace"
@@ -127,7 +127,7 @@ def _grant(connection: Connection, roles: Roles) -> None:
     for grantee in connection.exec_driver_sql(_GRANTEES).scalars().all():
         for what in ("ALL TABLES IN SCHEMA lapwing", "ALL ROUTINES IN SCHEMA lapwing", "SCHEMA lapwing"):
             execute(f"REVOKE ALL ON {what} FROM {grantee}")
-    # Where it is ours to say: nobody plants anything beside the ledger. Nothing rests on it.
+    # If we own the database, others cannot create objects beside the ledger. No guarantee depends on it.
     if connection.exec_driver_sql(_PUBLIC_IS_OURS).scalar():
         execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
     execute(f"GRANT USAGE ON SCHEMA lapwing TO {curators}, {owners}, {monitors}")

@@ -37,9 +37,9 @@ from lapwing.ledger.workers import Worker, current_worker, host_name
 from lapwing.receipts import ReceiptStatement
 
 LEASE_SECONDS = 900
-"""How long a worker of another machine counts as alive after it was last heard of."""
+"""How long a worker of another machine counts as alive after its last sign of life."""
 OWNER = "owner"
-"""Whose acts the methods of the protocol are, which name nobody."""
+"""The actor of protocol methods without a named actor."""
 _ATTEMPTS_MAX = 3
 
 
@@ -99,7 +99,7 @@ class PostgresLedger:
         lease_seconds: int = LEASE_SECONDS,
         retry_seconds: float = RETRY_SECONDS,
     ) -> Self:
-        """Register a source and make its ledger, with nothing spent and nobody admitted.
+        """Register a source and make its ledger, with nothing spent and no one admitted.
 
         A source id or a fingerprint that already has a ledger is refused (``source-registered``): a second ledger would be a second budget
         for the same people. ``override`` with a ``reason`` is the owner's explicit decision to grant it; a ledger of the same id is
@@ -300,7 +300,7 @@ class PostgresLedger:
         )
         if outcome != "done":
             raise not_open()
-        # Anchored before the answer is sent: a database put back to before the commit would deny an answer that somebody holds.
+        # Anchored before the answer is sent: a database restored to a state before the commit would deny an answer that was delivered.
         self._advance(rows.state_of_texts(texts))
 
     def commit_many(self, answers: Sequence[tuple[Permit, bytes]]) -> tuple[LapwingError | None, ...]:
@@ -484,7 +484,7 @@ class PostgresLedger:
             [*fields, self._anchor_names],
         )[0]
         self._advance(rows.state_of(row))
-        self._worker = worker  # last: until then, whoever uses this object in a new process starts again
+        self._worker = worker  # last: until then, each use of this object in a new process starts again
         self._renewed = time.monotonic()
 
 

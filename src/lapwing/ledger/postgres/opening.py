@@ -1,4 +1,4 @@
-"""What is looked at when a ledger on PostgreSQL is opened: is it the one that was anchored, in its newest state, for this data?
+"""Checks when a ledger on PostgreSQL is opened: is it the one that was anchored, in its newest state, for this data?
 
 Only reading, and deciding what does not agree; what the owner's override then writes is in :mod:`lapwing.ledger.postgres.ledger`.
 """
@@ -48,7 +48,7 @@ def ledger_in_database(connection: Connection, *, source_id: str, fingerprint: s
 def require_anchors(at: LedgerInDatabase, kept: Mapping[str, AnchorPoint | None]) -> None:
     """Every anchor that this ledger was used with is here, and none of them is an older copy of itself.
 
-    No override helps: nobody here can know what a missing anchor has seen. ``lapwing.ledger.postgres.anchoring`` is for one that
+    No override helps: the state in a missing anchor is unknown. ``lapwing.ledger.postgres.anchoring`` is for one that
     is lost for good.
     """
     missing_names = [name for name in at.anchors if kept.get(name) is None]
@@ -92,6 +92,6 @@ def lost_since(milestones: Sequence[Milestone], memory: AnchorPoint, *, has: Cal
 
 
 def dead_workers(connection: Connection, ledger_id: str) -> list[str]:
-    """The epochs of workers that are certainly gone, as far as can be told from here."""
+    """The epochs of workers that are certainly gone, as far as this process can tell."""
     live = connection.ask("SELECT epoch, boot, namespace, pid, started FROM lapwing.live_workers(%s)", [ledger_id], again=True)
     return [fields[0] for fields in live if is_dead_here(Worker(*fields))]

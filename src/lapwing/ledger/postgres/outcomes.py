@@ -35,7 +35,7 @@ def not_open() -> LedgerError:
 
 
 def refusal(outcome: str, *, analyst: str = "") -> LapwingError:
-    """The error for an outcome of a function in the database; ``analyst`` is who asked, if somebody did."""
+    """The error for an outcome of a function in the database; ``analyst`` is the analyst who asked, if any."""
     ask_less = "ask for less, or ask the data owner"
     match outcome:
         case "rolled-back":

@@ -1,4 +1,4 @@
-"""Who may ask of a ledger on PostgreSQL and on what terms, and who decides, as it stands: only reading."""
+"""The analysts of a ledger on PostgreSQL with their terms, and its owners. Read-only."""
 
 from __future__ import annotations
 

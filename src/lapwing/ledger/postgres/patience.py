@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 LOOK_SECONDS = 0.25
-"""How often the watcher looks while somebody waits."""
+"""Interval of the watcher while requests wait."""
 _log = logging.getLogger("lapwing.ledger.postgres.connection")
 
 
@@ -55,7 +55,7 @@ class _Watcher:
             self._somebody.wait()
             time.sleep(LOOK_SECONDS)
             now = time.monotonic()
-            with self._gate:  # whoever has the reply waits for this, so that no line is closed meanwhile
+            with self._gate:  # the caller with the reply waits for this, so that no connection is closed meanwhile
                 if not self._waiting:
                     self._somebody.clear()
                 for one in self._waiting:

@@ -58,7 +58,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A change that somebody other than ``by`` decides."""
+    """A change that a person other than ``by`` decides."""
 
     proposal_id: int
     kind: str
@@ -87,7 +87,7 @@ def admit(
     by: str = OWNER,
     reason: str = "",
 ) -> None:
-    """Let an analyst ask, or change on what terms; ``suspended`` takes it back. Nobody may ask without having been admitted."""
+    """Admit an analyst, or change the analyst's terms; ``suspended`` revokes it. Only admitted analysts may ask."""
     limits.require_name(analyst)
     if group is not None:
         limits.require_name(group)
@@ -161,7 +161,7 @@ def request_budget(ledger: PostgresLedger, analyst: str, to: Cost, *, reason: st
 
 
 def approve(ledger: PostgresLedger, proposal_id: int, *, by: str, reason: str = "") -> None:
-    """Carry a proposal out. Refused to whoever proposed it (``second-person``)."""
+    """Carry out a proposal. Refused to its proposer (``second-person``)."""
     _decide(ledger, proposal_id, by, True, reason)
 
 

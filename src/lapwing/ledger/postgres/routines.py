@@ -46,7 +46,7 @@ COMMITTING = (
 )
 """Procedures that commit. PostgreSQL lets those neither act with another's rights nor have a search path: they only call the others."""
 HELPING = ("wait_for_disk", "require_durable")
-"""Called by those procedures, with the rights of whoever called them."""
+"""Called by those procedures, with the rights of the caller."""
 
 _ROUTINES = (
     "SELECT p.oid::pg_catalog.regprocedure::pg_catalog.text, p.proname, p.prosqlbody IS NOT NULL FROM pg_catalog.pg_proc p"

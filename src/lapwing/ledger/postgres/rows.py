@@ -86,7 +86,7 @@ def bought_of(
 ) -> tuple[Bought, ...]:
     """The newest committed charges of a version, newest first; with ``analyst``, not those of others unless they are shared.
 
-    Nothing to an analyst who is not admitted, or not any more: what is kept in memory is shown to whoever is told of it here.
+    Nothing for an analyst who is not, or no longer, admitted: cached answers are shown to those for whom they are listed here.
     """
     rows = connection.ask(
         "SELECT summary, loss::pg_catalog.text, delta::pg_catalog.text, pure::pg_catalog.text, digest"

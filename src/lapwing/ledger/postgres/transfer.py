@@ -41,7 +41,7 @@ def move(
     """Move ``local`` into the database of ``dsn`` and open it there.
 
     Every analyst who ever paid is admitted, without limits of their own. ``was_closed`` says whether the data set was closed to analysts
-    before the move, and stays so. (After a move that failed nobody can tell any longer: then say that it was, and re-open it.)
+    before the move, and stays so. (After a failed move this is unknown: then declare it closed, and re-open it.)
     """
     require_extra()
     import psycopg

@@ -64,13 +64,13 @@ def verify(connection: Connection, source_id: str, *, anchors: Anchors | None) -
     kept = {} if anchors is None else anchors.known(source_id)
     connection.read(lambda inside: found.append(_verified(inside, source_id, kept)))
     [(report, at)] = found
-    # And after it: by then each has what the ledger knows it to have.
+    # And after it: by then each has the state that the ledger records for it.
     later = {} if anchors is None else anchors.known(source_id)
     return replace(report, problems=(*report.problems, *_promises_broken(at, later, are_given=anchors is not None)))
 
 
 def _promises_broken(at: LedgerInDatabase, kept: Mapping[str, AnchorPoint | None], *, are_given: bool) -> list[str]:
-    """Anchors that somebody promised and that are not here, or only as an older copy."""
+    """Promised anchors that are missing here, or present only as an older copy."""
     if are_given and not at.anchors and not any(kept.values()):
         return ["[anchor-missing] none of the anchors that were given is of this ledger"]
     try:

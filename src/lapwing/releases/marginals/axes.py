@@ -1,7 +1,8 @@
-"""Columns of a release: into which bins each is cut, from declared facts alone.
+"""Axes of a release: the bins of each column, from declared facts alone.
 
-A column with few declared values has a bin for each; numbers, days and moments may be cut into spans instead. Where a column may be NULL,
-the last bin is NULL. Identifiers and text without declared values have no axis: nobody knows their values, and to list them costs.
+A column with few declared values has a bin for each; numbers, dates and timestamps may be cut into spans instead. Where a column may be
+NULL, the last bin is NULL. Identifiers and text without declared values have no axis: their values are not public, and listing them has a
+price.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Axis:
         return (*bins, None) if self.domain.nullable else bins
 
     def key(self) -> Expression:
-        """What rows are grouped by: the column itself, or the number of its span."""
+        """The expression by which rows are grouped: the column itself, or the number of its span."""
         column = Column(self.column)
         if self.edges is None:
             return column

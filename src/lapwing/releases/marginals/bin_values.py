@@ -1,7 +1,7 @@
-"""What an expression is in each bin of the columns that it reads; or in which bin it is not one value.
+"""The value of an expression in each bin of its columns, or the bin in which it has several values.
 
-Exactly: it is evaluated on every declared value of a bin, or, where it does no more with a column than compare it with constants, on the
-ends of the bins and beside the constants, between which it cannot change. Public facts only.
+The values are exact: it is evaluated on every declared value of a bin or, if it only compares a column with constants, on the
+ends of the bins and next to the constants, between which it cannot change. Public facts only.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _COMPARISONS = {
 
 
 class NotOneValue(Exception):
-    """Why an expression is not known to be one value in each bin."""
+    """The reason why an expression is not known to have one value in each bin."""
 
 
 @dataclass(frozen=True, slots=True)
 class BinValues:
-    """What an expression is in each bin."""
+    """The value of an expression in each bin."""
 
     axes: tuple[int, ...]
     """The axes it reads, ascending."""
     values: tuple[Value, ...]
-    """The values it has, each once; NULL is not among them."""
+    """Its distinct values without NULL."""
     codes: Whole
     """The number of the value in each cell over the axes; -1 for NULL."""
 
@@ -60,7 +60,7 @@ class BinValues:
 
 
 def bin_values(expressions: Sequence[Expression], axes: Sequence[Axis]) -> list[BinValues]:
-    """What each expression is in each bin, or ``NotOneValue``. All that they read are columns of the axes."""
+    """The value of each expression in each bin, or ``NotOneValue``. They read columns of the axes only."""
     numbers = {axis.column: number for number, axis in enumerate(axes)}
     domains = {axis.column: axis.domain for axis in axes}
     found: dict[int, BinValues] = {}
@@ -85,7 +85,7 @@ def bin_values(expressions: Sequence[Expression], axes: Sequence[Axis]) -> list[
 
 @dataclass(frozen=True, slots=True)
 class _Points:
-    """Values of a column that stand for all of them, and the bin of each; those of a bin stand together."""
+    """Representative values of a column, and the bin of each; those of a bin are adjacent."""
 
     values: tuple[Value, ...]
     bins: Whole
@@ -111,7 +111,7 @@ def _points(axis: Axis, expressions: Sequence[Expression]) -> _Points:
 
 
 def _telling(axis: Axis, expressions: Sequence[Expression], least: int, greatest: int, steps: int) -> set[int] | None:
-    """Points beside which expressions may change, and nowhere else; None where that is not known."""
+    """The only points next to which expressions may change; None if unknown."""
     if isinstance(axis.domain, TimestampDomain):
         return _moments([uses_of(expression, axis.column) for expression in expressions], least, greatest)
     points: set[int] = set()
@@ -119,7 +119,7 @@ def _telling(axis: Axis, expressions: Sequence[Expression], least: int, greatest
         constants = compared_with(expression, axis.column)
         if constants is None:
             return None
-        # Comparisons are of doubles at worst, and these rise with the grid: what a constant tells apart is beside it.
+        # Comparisons are of doubles at worst, and these rise with the grid: a constant separates only adjacent values.
         points |= {math.floor(constant * steps) + beside for constant in constants for beside in (-1, 0, 1, 2)}
     return points
 
@@ -138,7 +138,7 @@ def _moments(uses: Iterable[TimestampUse | None], least: int, greatest: int) -> 
 
 
 def compared_with(expression: Expression, name: str) -> frozenset[Fraction] | None:
-    """The constants that a column of numbers or days is compared with; None where anything else is done with it."""
+    """The constants that a column of numbers or days is compared with; None if it is used otherwise."""
     match expression:
         case Literal():
             return frozenset()
@@ -192,13 +192,13 @@ def _binned(column: pa.ChunkedArray, domain: Domain, axes: Sequence[Axis], point
 
 
 def bin_text(axis: Axis, number: int) -> str:
-    """A span in words: from its least value to its greatest."""
+    """A span as text: from its least value to its greatest."""
     low, high = axis.spans()[number]
     return f"from {value_text(low, axis.domain)} to {value_text(high, axis.domain)}"
 
 
 def value_text(value: Fraction, domain: Domain) -> str:
-    """A value of a column as it is written."""
+    """A value of a column as text."""
     epoch: Any = datetime(1970, 1, 1, tzinfo=UTC)
     match domain:
         case DateDomain():

@@ -1,7 +1,7 @@
 """The plan of a release: one count of rows for each table, all over the same rows, each table with a law of its own.
 
-One plan, one certificate, one charge: what it costs in all is the sum over its tables, and the kernel finds it. Every table is bounded in
-the same way, so that a row weighs the same in all of them, and tables agree but for their noise.
+One plan, one certificate, one charge: the kernel computes its cost as the sum over its tables. Every table is bounded in
+the same way, so that a row has the same weight in all of them, and tables agree up to their noise.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lapwing.kernel.laws import Law
 from lapwing.releases.marginals.axes import Axis
 
 COUNT = "_rows"
-"""Name of the one column of each table; keys have the names of their columns, so that a stored table says what it is of."""
+"""Name of the one column of each table; keys have the names of their columns, so that a stored table names its contents."""
 
 
 def count_name(section: int) -> str:

@@ -1,8 +1,9 @@
-"""Which marginals are measured, and how the price is divided among them, from public facts alone: sizes of axes and what is wanted.
+"""The measured marginals and the division of the price among them, from public facts alone: sizes of axes and the workload.
 
-Where noise is Gaussian the sum of precisions is bought, and the best division is a convex problem: multiplicative updates come to it, and a
-lower bound says how near they are. Where a guarantee is pure, the sum of one over the Laplace scales is bought, so precision grows with the
-square of what is paid and it pays to measure few tables: not convex, solved from several starts and by exchanges between two tables.
+With Gaussian noise the price is the sum of precisions, and the best division is a convex problem: multiplicative updates converge to it,
+and a lower bound shows how near they are. With a pure guarantee the price is the sum of the inverse Laplace scales, so precision grows with
+the square of the price and few tables are best: the problem is not convex and is solved from several starts and by exchanges between two
+tables.
 
 A division does not depend on the price: all deviations shrink together as more is paid.
 """
@@ -20,25 +21,26 @@ from lapwing.releases.marginals.synopsis import Axes, Floats
 from lapwing.releases.marginals.workload import NoiseModel, Workload, WorkloadQuery, total
 
 Objective: TypeAlias = Literal["rmse", "l1", "max"]
-"""What is made small: the mean squared error of a cell, the mean absolute error of a cell, or the largest half-width."""
+"""The minimised objective: the mean squared error of a cell, the mean absolute error of a cell, or the largest half-width."""
 
 ROUNDS_MAX = 2_000
 GAP = 1e-4
-"""How near to the best possible value the search stops (Gaussian noise)."""
+"""Relative distance to the optimum at which the search stops (Gaussian noise)."""
 
 DROPPING = 1e-3
-"""By how much the value may grow when tables that gain nothing are left out: each costs a pass over the data."""
+"""How much the value may grow when useless tables are left out: each costs a pass over the data."""
 
 PURE_ROUNDS = 200
 EXCHANGE_WORK = 30_000_000
-"""So many entries are looked at for exchanges (half a second). Where once round all pairs of tables is more than that, none is tried."""
+"""Maximum number of entries that are examined for exchanges (half a second). If one round over all pairs of tables exceeds it, none is
+tried."""
 
 _NOTHING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class PriceSplit:
-    """The tables to measure, each with its share of the price (shares add up to one), and what follows from that.
+    """The tables to measure, each with its share of the price (shares add up to one), and the resulting errors.
 
     A price is an epsilon where ``pure``, else a loss rho of zCDP. The reach is by how much one unit changes a whole table (the L1 norm
     where pure, else the L2 norm); it is the same for all tables. ``within`` says how far the value of the objective is from the least
@@ -56,7 +58,7 @@ class PriceSplit:
         return tuple(self._unit(price, reach) / _precision(share, self.pure) for share in self.shares)
 
     def deviations(self, wanted: Sequence[WorkloadQuery], price: float, *, reach: float = 1.0) -> tuple[float, ...]:
-        """The standard deviation of the best estimate of each wanted count; infinite where no table says it."""
+        """The standard deviation of the best estimate of each wanted count; infinite if no table determines it."""
         workload = Workload(self.sizes, wanted, further=self.tables)
         number = {axes: index for index, axes in enumerate(workload.tables)}
         thetas = np.zeros(len(workload.tables))
@@ -72,7 +74,7 @@ class PriceSplit:
     def total_variations(self, marginals: Sequence[Axes], price: float, *, rows: int, reach: float = 1.0) -> tuple[float, ...]:
         """The expected distance of each marginal from the truth in total variation, for so many rows in the table; one at most.
 
-        Errors count as normal. Those of Laplace noise that is not summed up are smaller by an eighth.
+        Errors are treated as normal. Those of Laplace noise without sums are smaller by an eighth.
         """
         deviations = self.cell_deviations(marginals, price, reach=reach)
         cells = [math.prod(self.sizes[axis] for axis in axes) for axes in marginals]
@@ -81,7 +83,7 @@ class PriceSplit:
         )
 
     def _unit(self, price: float, reach: float) -> float:
-        """What variances at a price of one in sums of precisions, or of rates, have to be multiplied with."""
+        """The factor for variances at a price of one, in sums of precisions or of rates."""
         if not (price > 0.0 and reach > 0.0):
             raise ValueError("a price and a reach are above 0")
         return (reach / price) ** 2 if self.pure else reach * reach / (2.0 * price)
@@ -89,7 +91,7 @@ class PriceSplit:
 
 @dataclass(frozen=True, slots=True)
 class TargetPrice:
-    """The least price found at which every deviation is within its target, and how it is divided."""
+    """The least price found at which every deviation is within its target, and its division."""
 
     price: float
     split: PriceSplit
@@ -98,7 +100,7 @@ class TargetPrice:
 def price_split(
     sizes: Sequence[int], wanted: Sequence[WorkloadQuery], *, pure: bool, objective: Objective = "l1", further: Sequence[Axes] = ()
 ) -> PriceSplit:
-    """The division of a price that makes the objective small. Tables over the axes in ``further`` may be measured too."""
+    """The division of a price that minimises the objective. Tables over the axes in ``further`` may be measured too."""
     return _best(Workload(sizes, wanted, further=further), pure=pure, objective=objective)[0]
 
 
@@ -111,7 +113,7 @@ def target_price(
     reach: float = 1.0,
     further: Sequence[Axes] = (),
 ) -> TargetPrice:
-    """The least price at which each wanted count has at most its deviation; weights are not looked at."""
+    """The least price at which each wanted count has at most its deviation; weights are ignored."""
     if len(wanted) != len(deviations) or not all(deviation > 0.0 for deviation in deviations):
         raise ValueError("a deviation above 0 for each wanted count")
     scaled = [WorkloadQuery(each.axes, 1.0 / deviation, each.bins) for each, deviation in zip(wanted, deviations, strict=True)]
@@ -120,7 +122,7 @@ def target_price(
 
 
 def best_shares(model: NoiseModel, *, pure: bool, objective: Objective) -> tuple[Floats, float, float | None]:
-    """A share of the price for each table, the value of the objective at a price of one, and how near to the best that is at least."""
+    """A share of the price for each table, the value of the objective at a price of one, and a bound on its distance to the optimum."""
     value_of = _value(model, objective)
     bound: float | None = None
     if pure:
@@ -161,7 +163,7 @@ def _value(model: NoiseModel, objective: Objective) -> Callable[[Floats], Floats
 
 
 class _Pull:
-    """How much each variance counts at the moment: fixed for squared errors, by its deviation for absolute ones, learnt for the largest."""
+    """The present weight of each variance: fixed for squared errors, by its deviation for absolute ones, learnt for the largest."""
 
     def __init__(self, model: NoiseModel, objective: Objective) -> None:
         self._objective = objective
@@ -178,7 +180,7 @@ class _Pull:
                 return np.asarray(self._weights * self._blame, dtype=np.float64)
 
     def lower_bound(self, variances: Floats, slopes: Floats, value: float) -> float:
-        """What no division can go below, by the convexity of the objective and its degree in the price (-1, or -1/2)."""
+        """A lower bound for all divisions, by the convexity of the objective and its degree in the price (-1, or -1/2)."""
         steepest = float(np.max(slopes))
         match self._objective:
             case "rmse":
@@ -222,7 +224,7 @@ def _with_laplace(model: NoiseModel, objective: Objective) -> Floats:
 
 
 def _starts(model: NoiseModel) -> list[Floats]:
-    """Equal shares, the largest tables only, and uneven ones: equal shares of tables that are alike never come apart by themselves."""
+    """Equal shares, the largest tables only, and uneven ones: updates never separate equal shares of similar tables."""
     numbers = np.arange(1.0, model.count + 1.0)
     scattered = (numbers * 0.6180339887498949) % 1.0
     return [
@@ -249,7 +251,7 @@ def _descended(model: NoiseModel, objective: Objective, shares: Floats) -> tuple
 
 
 def _exchanged(model: NoiseModel, shares: Floats, value_of: Callable[[Floats], Floats]) -> Floats:
-    """While giving a part of one table's share to another helps, that is done."""
+    """Move parts of one table's share to another while that helps."""
     count = model.count
     parts = np.array([1.0, 0.5, 0.25, 0.0625, 0.015625])
     value = float(value_of(model.variances(model.precisions(_thetas(shares, pure=True)))))
@@ -272,7 +274,7 @@ def _exchanged(model: NoiseModel, shares: Floats, value_of: Callable[[Floats], F
 
 
 def _without_idle(model: NoiseModel, shares: Floats, value_of: Callable[[Floats], Floats], pure: bool) -> tuple[Floats, float]:
-    """Leaves out as many of the smallest shares as the value hardly feels."""
+    """Drop the smallest shares as long as the value hardly changes."""
 
     def valued(each: Floats) -> float:
         return float(value_of(model.variances(model.precisions(_thetas(each, pure)))))
@@ -286,6 +288,6 @@ def _without_idle(model: NoiseModel, shares: Floats, value_of: Callable[[Floats]
 
 
 def _normal(shares: Floats) -> Floats:
-    """Adding up to one, without shares that are nothing."""
+    """Normalised to sum 1, without shares of 0."""
     shares = shares / total(shares)
     return np.where(shares < _NOTHING, 0.0, shares)

@@ -1,11 +1,11 @@
-"""The best estimate from noisy marginals, in closed form: tables that agree with each other, and exact variances of what is read off them.
+"""The best estimate from noisy marginals, in closed form: tables that agree with each other, and exact variances of weighted sums of them.
 
 Every measured table is a plain marginal with independent noise of one variance in each cell. It splits into *residuals*, one for each set
 of its axes: the part of the table that depends on all axes of the set and sums to zero along each of them. Residuals of different sets are
-orthogonal and their noise is uncorrelated, so generalised least squares is no more than this: for each set, the residuals of all tables
+orthogonal and their noise is uncorrelated, so generalised least squares reduces to this: for each set, the residuals of all tables
 that hold it are averaged with weights inverse to their variances. No system of equations is solved.
 
-Post-processing: noisy values and public facts come in, so nothing here can leak.
+Post-processing of noisy values and public facts, so nothing here can leak.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Axes: TypeAlias = tuple[int, ...]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 VARIANCE_MIN = 1e-12
-"""Noise of a tiny scale has a variance that a float cannot hold beside others. It counts as this much: no interval gets shorter."""
+"""Noise of a tiny scale has a variance that a float cannot hold beside others. This is used instead: no interval gets shorter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,8 @@ class LinearEstimate:
 
 
 class Synopsis:
-    """What noisy marginals say together. ``sizes`` are those of all axes; a set of axes is *covered* where it is part of a measured one."""
+    """The joint estimate from noisy marginals. ``sizes`` are those of all axes; a set of axes is *covered* where it is part of a measured
+    one."""
 
     def __init__(self, sizes: Sequence[int], measured: Sequence[MeasuredMarginal]) -> None:
         if any(size < 1 for size in sizes):
@@ -76,9 +77,9 @@ class Synopsis:
         return self._free(axes) in self._precisions
 
     def marginal(self, axes: Sequence[int]) -> Floats:
-        """The best estimate of every cell over ``axes`` (ascending). Marginals of it are the marginals that are given for fewer axes."""
+        """The best estimate of every cell over ``axes`` (ascending). Its marginals equal the estimates for fewer axes."""
         free = self._covered(axes)
-        # As a table is split into residuals, one axis at a time, they are put together again.
+        # Residuals are combined in the same way as a table is split, one axis at a time.
         parts = {part: self._residuals[part] for part in _parts(free)}
         for axis in free:
             for part in [each for each in parts if axis not in each]:
@@ -112,7 +113,7 @@ class Synopsis:
         return self._product(self._seen(axes, weights), self._seen(other_axes, other_weights))
 
     def _share(self, axes: Axes, part: Axes) -> float:
-        """Of the variance of a residual, what one cell over ``axes`` gets."""
+        """The share of one cell over ``axes`` in the variance of a residual."""
         return math.prod(1.0 - 1.0 / self.sizes[axis] if axis in part else 1.0 / self.sizes[axis] ** 2 for axis in axes)
 
     def _product(self, first: Mapping[Axes, Floats], second: Mapping[Axes, Floats]) -> float:
@@ -143,7 +144,7 @@ class Synopsis:
         return tuple(self.sizes[axis] for axis in axes)
 
     def _free(self, axes: Sequence[int]) -> Axes:
-        """Without axes of a single bin: they say nothing."""
+        """Without axes of a single bin, which carry no information."""
         if list(axes) != sorted(set(axes)) or not all(0 <= axis < len(self.sizes) for axis in axes):
             raise ValueError("axes are ascending numbers")
         return tuple(axis for axis in axes if self.sizes[axis] > 1)
@@ -172,7 +173,7 @@ def _mean(table: Floats, place: int) -> Floats:
 
 
 def _centred(table: Floats) -> Floats:
-    """What is left of a table when its means along each axis are taken away."""
+    """The residual of a table after subtracting its means along each axis."""
     for place in range(table.ndim):
         table = table - table.mean(axis=place, keepdims=True)
     return table

@@ -1,4 +1,4 @@
-"""How far free answers spread: exact variances and covariances of weighted sums of cells, for all groups of an answer at once.
+"""The precision of free answers: exact variances and covariances of weighted sums of cells, for all groups of an answer at once.
 
 The estimate of a marginal over U is the sum of its residuals, whose noise is uncorrelated; that of the axes A < U has the precision
 q_A = sum over measured B that hold A of 1 / (variance_B * n_(B-A)), with n_X the product of the sizes of X. With P_A the projection to the
@@ -7,7 +7,7 @@ residual and S_B the sums over all axes but B,
     Cov(w, v) = sum over A of <P_A w, P_A v> / (n_(U-A) * n_(V-A) * q_A),    P_A = sum over B < A of (-1)^|A-B| / n_(A-B) * S_B,
 
 for sums w over U and v over V. Collected by B this is a sum of products <S_B w, S_B v> with public coefficients. Sums of weights by group
-and cell are quick to make, so all groups are done together. No count is looked at.
+and cell are quick to make, so all groups are done together. No count is read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Whole: TypeAlias = npt.NDArray[np.int64]
 
 DENSE_MAX = 100_000
-"""Sums by group and cell are kept in one array up to this size, or where most of them are there."""
+"""Sums by group and cell are kept in one array up to this size, or if most of them exist."""
 SMOOTH = 20.0
 """Noise of so many steps of deviation is as good as continuous: half a step is 1 % of a bar."""
 
@@ -56,16 +56,16 @@ class GroupedSums:
 
 @dataclass(frozen=True, slots=True)
 class MarginalVariances:
-    """Variances of what is read off noisy marginals. ``variances``: of a cell of each, by its axes."""
+    """Variances of sums of noisy marginals. ``variances``: of a cell of each, by its axes."""
 
     sizes: Sequence[int]
     variances: Mapping[Axes, float]
     _precisions: dict[Axes, float] = field(default_factory=dict)
 
     def variances_of(self, sums: GroupedSums) -> tuple[Floats, Floats]:
-        """Of the sum of each group: its variance, and as much of it as does not come from the one table that gives most of it.
+        """For the sum of each group: its variance, and the part of it that does not come from the table that contributes most.
 
-        Where all of them spread over many steps, which table noise comes from does not matter, and all of it is given.
+        If all of them spread over many steps, the origin of the noise does not matter, and the whole variance is returned.
         """
         products = {kept: self._products(sums, sums, kept) for kept in _parts(sums.axes)}
 
@@ -92,7 +92,7 @@ class MarginalVariances:
         return found
 
     def covariances(self, first: GroupedSums, second: GroupedSums) -> Floats:
-        """Of every sum of the first with every sum of the second."""
+        """Covariances of every sum of the first with every sum of the second."""
         found = np.zeros((first.groups, second.groups))
         for kept, coefficient in self._coefficients(first.axes, second.axes).items():
             one = self._sums(first, kept)

@@ -1,6 +1,6 @@
-"""What is wanted of a release, as a planner needs it: sets of axes, and how the noise of every table that could be measured reaches them.
+"""The workload of a release for the planner: sets of axes, and the effect on them of the noise of every measurable table.
 
-Two sparse matrices say it all. With precision ``theta[B]`` (one over the variance of a cell) for each table B, the residual of a set A is
+Two sparse matrices represent it. With precision ``theta[B]`` (one over the variance of a cell) for each table B, the residual of a set A is
 known with precision ``q[A] = sum over B holding A of theta[B] / (bins of the axes in B but not in A)``, and a wanted count has the variance
 ``sum over A of c[A] / q[A]``. See ``docs/explanation/releases.md``.
 
@@ -37,10 +37,10 @@ def subsets(axes: Axes) -> Iterable[Axes]:
 
 
 class NoiseModel:
-    """How the noise of measured tables reaches what is wanted, through residuals, whose precisions are sums of those of the tables.
+    """The effect of the noise of measured tables on wanted counts, through residuals, whose precisions are sums of those of the tables.
 
     ``factors`` has entries (residual, table, factor), ``coefficients`` has (wanted, residual, coefficient). There are as many residuals as
-    tables. ``weights`` and ``counts`` say how much each wanted count matters and how many there are of its kind.
+    tables. ``weights`` and ``counts`` give the weight of each wanted count and the number of its kind.
     """
 
     def __init__(
@@ -58,17 +58,17 @@ class NoiseModel:
 
     @property
     def entries(self) -> int:
-        """How much work one look at all variances is."""
+        """The work of computing all variances once."""
         return len(self._to) + len(self._row)
 
     def largest(self) -> Floats:
-        """One for each table that says nothing about another one's residual, else nought."""
+        """1 for each table without information on another one's residual, else 0."""
         serving = np.zeros(self.count)
         serving[self._to[self._to != self._of]] = 1.0
         return 1.0 - serving
 
     def precisions(self, thetas: Floats) -> Floats:
-        """The precision of every residual, from those of the tables. A further axis in front is for several plans at once."""
+        """The precision of every residual, from those of the tables. A leading axis allows several plans at once."""
         return _summed(self._factor * thetas[..., self._of], self._to, self.count)
 
     def variances(self, precisions: Floats) -> Floats:
@@ -114,7 +114,8 @@ class Workload(NoiseModel):
         super().__init__(len(self.tables), factors, coefficients, weights, np.array(counts, dtype=np.float64))
 
     def _effective(self, wanted: WorkloadQuery) -> tuple[Axes, Axes]:
-        """Without the axes of which all bins are taken: an axis of one bin says nothing, and a sum over all is a smaller table's cell."""
+        """Without the axes of which all bins are taken: an axis of one bin has no information, and a sum over all bins is a smaller table's
+        cell."""
         bins = wanted.bins if wanted.bins is not None else (1,) * len(wanted.axes)
         if list(wanted.axes) != sorted(set(wanted.axes)) or not all(0 <= axis < len(self.sizes) for axis in wanted.axes):
             raise ValueError("axes are ascending numbers")

@@ -1,7 +1,7 @@
 """Free answers: a covered statement is answered from released marginals, with error bars. Noisy values and public facts only.
 
-Only the estimates are made here, with their exact variances and covariances. All that is done with them afterwards (sorting, limits,
-expressions over answers, marks, simulated error bars) is done as for any other answer.
+Only the estimates are made here, with their exact variances and covariances. Later steps (sorting, limits,
+expressions over answers, marks, simulated error bars) are the same as for any other answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from lapwing.statements import CellMark, Noisy, RatioOutput, Statement
 JOINT_MAX = 2_000
 """Most sums whose noise is drawn together, for error bars of what is computed from them."""
 JOINT_WORK_MAX = 20_000_000
-"""Most numbers that are looked at for that."""
+"""Most numbers that are read for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +77,22 @@ class ServedMarginals:
 
 @dataclass(frozen=True, slots=True)
 class ServedAnswer:
-    """A free answer, and what should be said about it."""
+    """A free answer and its notes."""
 
     assembled: AssembledAnswer
     notes: tuple[str, ...]
 
 
 def serve(statement: Statement, facts: Facts, marginals: ServedMarginals, *, confidence: Fraction) -> ServedAnswer | NotCovered:
-    """The answer of a bound statement from released marginals, or why they do not answer it; the latter from public facts alone."""
+    """The answer of a bound statement from released marginals, or the reason why they do not answer it; the latter from public facts
+    alone."""
     return serve_best(statement, facts, [marginals], confidence=confidence)
 
 
 def serve_best(
     statement: Statement, facts: Facts, sections: Sequence[ServedMarginals], *, confidence: Fraction
 ) -> ServedAnswer | NotCovered:
-    """The answer from the section whose error bars are shortest, or why none of them answers; public facts alone decide which."""
+    """The answer from the section whose error bars are shortest, or the reason why none of them answers; public facts alone decide."""
     found: list[tuple[tuple[float, ...], int, tuple[CoveredQuery, ...]]] = []
     reasons: dict[str, None] = {}
     for number, section in enumerate(sections):
@@ -183,7 +184,7 @@ class ServedPart:
         lows, highs = self.ratio_ends(recipe.total, recipe.count)
         found = []
         for s, n, begin, end in zip(total.tolist(), count.tolist(), lows.tolist(), highs.tolist(), strict=True):
-            if round(n) < 1:  # the count would be shown as 0: there is nothing to average
+            if round(n) < 1:  # the count is shown as 0, so there is no average
                 found.append(Estimate(None, None))
                 continue
             value = min(max(s / n, low), high)
@@ -218,7 +219,7 @@ class ServedPart:
         return [CellMark.NOISE_ONLY if each else None for each in noise.tolist()]
 
     def _width(self, vector: str) -> Floats:
-        """How far noise reaches when marks are set; 0 where it would be rounded away."""
+        """The half-width of the noise for marks; 0 if it would be rounded away."""
         width = self.sums.half_width(vector, MARK_CONFIDENCE)
         return np.where(width <= self.sums.step(vector), 0.0, width)  # the noise alone is below half a step
 
@@ -276,7 +277,7 @@ def _ratios_across(one: ServedPart, top: str, other: ServedPart, bottom: str, nu
 
 
 def _redrawn(parts: Sequence[ServedPart], confidence: Fraction) -> list[_RedrawnPart] | None:
-    """The parts as they might have been; None where they are too many to be drawn together, or quantiles are among them."""
+    """The parts with redrawn noise; None if they are too many for joint draws or include quantiles."""
     if any(part.sums.covered.quantiles for part in parts):
         return None
     joint = JointSums([(part.sums, _vectors(part.recipes)) for part in parts])
@@ -287,7 +288,7 @@ def _redrawn(parts: Sequence[ServedPart], confidence: Fraction) -> list[_Redrawn
 
 
 class _JointNoise:
-    """Noise of all sums, spread as it might have been; the same at each call."""
+    """Simulated noise of all sums; the same at each call."""
 
     def __init__(self, joint: JointSums, confidence: Fraction) -> None:
         self.joint = joint

@@ -1,8 +1,8 @@
-"""Whether marginals that were released answer a statement, and by which weights; from public facts alone.
+"""Whether released marginals answer a statement, and with which weights; from public facts alone.
 
 A statement is covered where it reads rows of the released table one by one, all columns it uses together are axes of one measured table,
 and every condition, key and value is one value in each bin. Its aggregates are then weighted sums of the cells of a marginal. Nothing here
-is given a count: the decision and its reason are functions of the statement and of what is declared.
+reads a count: the decision and its reason are functions of the statement and of declarations.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _SHAPES = {
 
 @dataclass(frozen=True, slots=True)
 class PublicMarginals:
-    """What is publicly known of released marginals: of which table, in which bins, over which axes, with how much noise."""
+    """Public properties of released marginals: table, bins, axes and noise."""
 
     table: str
     axes: tuple[Axis, ...]
@@ -71,7 +71,7 @@ class PublicMarginals:
     laplace: bool = False
     """Whether some of the noise is Laplace's, whose tails are longer."""
     notes: tuple[str, ...] = ()
-    """What every answer should say of how the release was made, such as that units with many rows count for less."""
+    """The notes on the release for every answer, such as that units with many rows count for less."""
     tree: tuple[TreeLevel, ...] = ()
     """Where the last axis is that of a tree: its levels. The one marginal is then over all axes, and its cells are the leaves."""
 
@@ -86,7 +86,7 @@ class PublicMarginals:
         return self.sizes[-1] - self.axes[-1].domain.nullable
 
     def spreads(self) -> MarginalVariances | TreeSpreads:
-        """How far sums of cells spread."""
+        """The variances of sums of cells."""
         if not self.tree:
             return MarginalVariances(self.sizes, self.variances)
         return TreeSpreads(self.sizes, self.leaves, self.tree)
@@ -99,7 +99,7 @@ class PublicMarginals:
 
 @dataclass(frozen=True, slots=True)
 class NotCovered:
-    """Why marginals do not answer a statement."""
+    """The reason why marginals do not answer a statement."""
 
     reason: str
 
@@ -141,7 +141,7 @@ class _Uncovered(Exception):
 
 
 def covered_queries(statement: Statement, facts: Facts, marginals: PublicMarginals) -> tuple[CoveredQuery, ...] | NotCovered:
-    """The private queries of a statement over the cells of marginals, or why that is not possible. No count is looked at."""
+    """The private queries of a statement over the cells of marginals, or the reason why that is impossible. No count is read."""
     if statement.first:
         return NotCovered("another answer decides which rows count")
     try:
@@ -213,7 +213,7 @@ def _require_leaves(quantile: Aggregate, names: Mapping[str, Expression], leaf: 
 
 
 def _require_work(quantile: CoveredQuantile, groups: int, leaves: int) -> None:
-    """Quantiles of some leaves only, or of very many groups, take long."""
+    """Refuse quantiles of some leaves only, or of very many groups, which take too long."""
     rows = quantile.counted.reshape(-1, quantile.counted.shape[-1])[:, :leaves]
     all_or_none = bool(np.all(rows.any(axis=-1) == rows.all(axis=-1)))
     ways = 0 if all_or_none else np.unique(rows, axis=0).shape[0] + groups
@@ -223,7 +223,7 @@ def _require_work(quantile: CoveredQuantile, groups: int, leaves: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An expression over columns of the table, and what it is for."""
+    """An expression over columns of the table, and its role."""
 
     expression: Expression
     role: str
@@ -263,7 +263,7 @@ def _axes_of(parts: Sequence[_Part], facts: Facts, marginals: PublicMarginals, *
 
 
 def _looked_at(parts: Sequence[_Part], axes: Sequence[Axis]) -> list[BinValues]:
-    """What each part is in each bin."""
+    """The value of each part in each bin."""
     try:
         return bin_values([part.expression for part in parts], axes)
     except NotOneValue:

@@ -1,4 +1,4 @@
-"""How far the error bars of a free answer reach at most, to compare releases with each other and with a fresh answer. Public facts only."""
+"""The longest error bars of a free answer, to compare releases with each other and with a fresh answer. Public facts only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _QUANTILE = "quantile "
 
 
 def sides_by_vector(covered: CoveredQuery, marginals: PublicMarginals, confidence: Fraction) -> dict[str, float]:
-    """By vector that is asked for, the longest side of an error bar in any of the groups that are told apart most; of quantiles, ranks."""
+    """For each requested vector, the longest side of an error bar in any of the finest groups; for quantiles, in ranks."""
     by_level = sides_by_level(covered, marginals, confidence)
     finest = max(range(len(by_level)), key=lambda number: by_level[number].groups)
     quantiles = TreeQuantiles(covered, marginals) if covered.quantiles else None
@@ -36,7 +36,7 @@ class LevelSides:
 
 
 def sides_by_level(covered: CoveredQuery, marginals: PublicMarginals, confidence: Fraction) -> list[LevelSides]:
-    """Level by level; without sub-totals there is one."""
+    """Sides by level; without sub-totals there is one level."""
     sums, place = WeightedSums(covered, marginals), 0
     found = []
     for each in sums.levels:
@@ -54,7 +54,7 @@ def sides_by_level(covered: CoveredQuery, marginals: PublicMarginals, confidence
 
 
 def quantile_side(number: int) -> str:
-    """What the error of a quantile, in ranks, is called among the sides."""
+    """The name of the rank error of a quantile among the sides."""
     return f"{_QUANTILE}{number}"
 
 
@@ -64,5 +64,5 @@ def is_quantile_side(name: str) -> bool:
 
 
 def longest_sides(covered: Sequence[CoveredQuery], marginals: PublicMarginals, confidence: Fraction) -> tuple[float, ...]:
-    """Of all vectors of several queries."""
+    """The sides of all vectors of several queries."""
     return tuple(side for query in covered for side in sides_by_vector(query, marginals, confidence).values())

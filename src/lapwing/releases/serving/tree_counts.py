@@ -1,6 +1,6 @@
-"""Released counts of a tree of ranges, put together: a marginal over the ``by`` columns and the leaves, NULL among them.
+"""Released counts of a tree of ranges, combined: a marginal over the ``by`` columns and the leaves, NULL among them.
 
-It offers what :class:`lapwing.releases.marginals.synopsis.Synopsis` offers to those who answer, so that answers are made in the same way.
+It offers what :class:`lapwing.releases.marginals.synopsis.Synopsis` offers, so that answers are computed in the same way.
 """
 
 from __future__ import annotations

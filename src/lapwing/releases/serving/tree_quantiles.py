@@ -5,7 +5,7 @@ than p times all rows less one; of the leaf of the upper one, the rows before it
 excess = (rows before a boundary) - p * (all rows), the interval begins at the first leaf whose end has an excess of at least
 -(reach + 1), and ends with the last leaf whose beginning has one of at most reach + 1, where reach is the half-width of that very
 difference. Each of the two sides fails with half of what the confidence leaves, at most, at the one leaf that matters: nothing is added for
-the many leaves that are looked at. One row more than the noise reaches also covers that noise is of whole numbers.
+the many leaves that are examined. One row more than the half-width of the noise also covers that noise is integer.
 
 How far noise reaches follows from public facts; noisy values come in only with the excess.
 """
@@ -69,7 +69,7 @@ class TreeQuantiles:
         return ServedQuantile(estimates, marks)
 
     def ranks(self, number: int, confidence: Fraction) -> float:
-        """By how many ranks it may be off in any group of the finest level; without end where a leaf has several values."""
+        """The rank error in any group of the finest level; infinite if a leaf has several values."""
         if self._leaf.edges is not None:
             return math.inf
         quantile, longest = self._covered.quantiles[number], 0.0
@@ -106,7 +106,7 @@ class TreeQuantiles:
 def _estimate(counts: Floats, kept: npt.NDArray[np.bool_], reach: Floats, share: float, leaf: Axis, kind: Kind) -> Estimate:
     excess = np.concatenate(([0.0], np.add.accumulate(counts)))
     excess -= share * excess[-1]
-    # Estimates may rise and fall: the middle one of all crossings from below.
+    # Estimates may rise and fall: take the middle of all crossings from below.
     crossings = np.flatnonzero((excess[:-1] < 0.0) & (excess[1:] >= 0.0) & kept)
     if not len(crossings):
         return Estimate(None, None)

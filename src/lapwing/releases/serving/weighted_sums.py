@@ -1,8 +1,8 @@
-"""A covered query as weighted sums of cells, on all its levels: how far each sum spreads. Public facts only.
+"""A covered query as weighted sums of cells, on all its levels: the standard deviation of each sum. Public facts only.
 
 Error bars reach the quantile of a normal law. Noise is of whole numbers, and where a sum takes values on a grid a normal law is too narrow
 for it: the bar then reaches half a step further, which is half the largest weight of a cell. Noise of other tables smears the grid, and
-what is left to add falls with it: by exp(-2 pi^2 s^2) where the rest of the noise has s steps of deviation.
+the necessary extension falls with it: by exp(-2 pi^2 s^2) where the rest of the noise has s steps of deviation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEVIATION_MIN = 1e-9
 
 
 def reach_of(confidence: Fraction, *, laplace: bool) -> float:
-    """How many standard deviations an interval reaches: of a normal law, and no less than of Laplace's where that is in it."""
+    """The half-width of an interval in standard deviations: of a normal law, and at least that of Laplace noise if there is any."""
     normal = NormalDist().inv_cdf(0.5 + float(confidence) / 2)
     return max(normal, math.log(1 / (1 - float(confidence))) / math.sqrt(2)) if laplace else normal
 
@@ -133,7 +133,7 @@ class JointSums:
         return sum(sums.rows * len(vectors) for sums, vectors in self.parts)
 
     def work(self) -> int:
-        """Numbers that are looked at, at most, to know how they vary together."""
+        """Most numbers that are read to compute their joint covariance."""
         return max((sums.rows * sums.covered.group.size for sums, vectors in self.parts if vectors), default=0)
 
     def root(self, confidence: Fraction) -> Floats:

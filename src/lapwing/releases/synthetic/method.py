@@ -1,8 +1,8 @@
-"""Which way a synthetic table is made, decided from public facts before anything is paid: sizes, number of rows, price.
+"""The method for a synthetic table, chosen from public facts before the charge: sizes, number of rows, price.
 
-Two ways. *Pairs*: all pairs of columns are measured and a mixture explains them. *Independent*: each column is measured alone, at several
-times the precision, and dependences are given up. Which one is nearer to the truth depends on how much of the pairs is noise, and that is
-known before: a pair's table is a vector that adds up to the number of rows, and noise is one of the expected length
+There are two methods. *Pairs*: all pairs of columns are measured and a mixture explains them. *Independent*: each column is measured alone,
+at several times the precision, and dependences are ignored. Which one is more accurate depends on the share of noise in the pairs, and that
+is known before: a pair's table is a vector that adds up to the number of rows, and noise is one of the expected length
 
     deviation * sqrt(cells)
 
@@ -31,7 +31,7 @@ ONES_SHARE_MIN, ONES_SHARE_MAX, ONES_NOISE = 0.1, 0.5, 0.1
 
 
 class SyntheticMethod(StrEnum):
-    """How a synthetic table is made."""
+    """The method for a synthetic table."""
 
     AUTO = "auto"
     PAIRS = "pairs"
@@ -40,9 +40,9 @@ class SyntheticMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPlan:
-    """A way, and which share of the loss each table gets (tables by their axes, ascending).
+    """A method, and each table's share of the loss (tables by their axes, ascending).
 
-    ``noise``: how long that of a pair would be if pairs had the whole price, as a share of the rows. None where the way was named and the
+    ``noise``: how long that of a pair would be if pairs had the whole price, as a share of the rows. None if the method was given and the
     number of rows is not known.
     """
 
@@ -54,10 +54,10 @@ class SyntheticPlan:
 def chosen(
     sizes: Sequence[int], *, loss: float, rows: float | None, family: Family, method: SyntheticMethod = SyntheticMethod.AUTO
 ) -> SyntheticPlan:
-    """The way to a synthetic table of columns with these numbers of bins.
+    """The method for a synthetic table of columns with these numbers of bins.
 
-    ``loss``: what the release may cost where a row changes one cell of each table by one (rho for Gaussian noise, epsilon for Laplace).
-    ``rows``: how many there are, as declared or as bought before; never counted here.
+    ``loss``: the price of the release if a row changes one cell of each table by one (rho for Gaussian noise, epsilon for Laplace).
+    ``rows``: their declared or bought number; never counted here.
     """
     pairs = pair_shares(sizes, family)
     noise = None if rows is None or not pairs else _noise(sizes, pairs, loss=loss, family=family) / max(rows, 1.0)
@@ -78,7 +78,7 @@ def chosen(
 
 
 def ones_share(noise: float | None) -> float:
-    """Of the price, what columns by themselves get beside pairs with noise of this length; little where it is not known."""
+    """The share of the price for single columns, given pairs with noise of this length; small if it is unknown."""
     return ONES_SHARE_MIN + (ONES_SHARE_MAX - ONES_SHARE_MIN) * min(1.0, (noise or 0.0) / ONES_NOISE)
 
 

@@ -1,11 +1,11 @@
-"""A mixture of product distributions that explains all noisy pairs of columns at once.
+"""A mixture of product distributions fitted to all noisy pairs of columns at once.
 
 Each of K components draws all columns independently; together they can hold dependences between columns. The components are fitted to all
 pairs at once by gradient steps (Adam) on their logits, as in the relaxed projection of Aydore and others (2021) and of Liu and others
-(2021). How far the noise spreads is public, so the fit stops where it explains the tables as well as the truth would: when the mean squared
-residual, in deviations of the noise, is 1 (the discrepancy principle of Morozov, 1966). To go on would be to fit noise.
+(2021). The variance of the noise is public, so the fit stops when it explains the tables as well as the truth would: when the mean squared
+residual, in deviations of the noise, is 1 (the discrepancy principle of Morozov, 1966). Further steps would fit noise.
 
-All of it is post-processing: released values and public facts go in. Same release, same machine, same table; on another processor the last
+All of it is post-processing of released values and public facts. Same release, same machine, same table; on another processor the last
 bits of a sum may differ, and with them some rows.
 """
 
@@ -37,20 +37,20 @@ WORK_MAX = 2.25e11
 RATE = 0.1
 """Of the first step; it falls along a cosine to a fiftieth of that."""
 WARMING = 50
-"""Steps in which the rate grows to it: a fit to nearly nothing but noise ends after a few steps, and these must be short."""
+"""Steps in which the rate grows to it: a fit to almost pure noise ends after a few steps, and these must be short."""
 SPREAD = 0.2
 """Deviation of the logits at the beginning, around the one-way tables: without it all components would stay equal."""
 LOOK_CLOSELY, LOOK_EVERY = 50, 10
-"""The residual is looked at after each of the first steps, and after each tenth from then on."""
+"""The residual is computed after each of the first steps, and after every tenth from then on."""
 PATIENCE = 200
-"""Steps after which a fit is let go at one deviation above what it should explain."""
+"""Steps after which a fit is accepted at one deviation above the target residual."""
 _LEAST_SHARE = 1e-4
 _QUICK, _SLOW, _NOTHING = np.float32(0.9), np.float32(0.999), np.float32(1e-10)
 
 
 @dataclass(frozen=True, slots=True)
 class MixtureFit:
-    """How a fit ended. ``residual`` is the mean squared residual in deviations: 1 where it explains the tables as the truth would."""
+    """How a fit ended. ``residual`` is the mean squared residual in deviations: 1 if it explains the tables as well as the truth would."""
 
     steps: int
     residual: float
@@ -82,9 +82,9 @@ class Mixture:
 
 
 def product_of(ones: Sequence[MeasuredMarginal]) -> Mixture:
-    """Columns independent of one another, each spread as its noisy counts are once none of them is below nothing.
+    """Columns independent of one another, each distributed like its noisy counts after negative ones are removed.
 
-    As in a fit, values too rare to be told from noise are one, and equally likely.
+    As in a fit, values too rare to be significant are merged, and equally likely.
     """
     chances = []
     for one in ones:
@@ -123,7 +123,7 @@ def fitted(
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a fit has to explain, as shares of the total: all values of all columns side by side."""
+    """The targets of a fit as shares of the total: all values of all columns side by side."""
 
     sizes: tuple[int, ...]
     shares: Floats
@@ -135,8 +135,8 @@ class _Target:
     def explained(self, step: int) -> float:
         """The mean squared residual, in deviations, at which a fit has explained the tables.
 
-        The truth has 1 in the mean, with a deviation of sqrt(2 / cells). A fit that is still above 1 after many steps has met noise that is
-        larger than its mean, and is let go at up to two deviations more.
+        The truth has 1 in the mean, with a deviation of sqrt(2 / cells). A fit that is still above 1 after many steps probably has noise
+        above its mean, and is accepted at up to two deviations more.
         """
         return 1.0 + min(2.0, step / PATIENCE) * math.sqrt(2.0 / max(self.cells, 1))
 

@@ -1,8 +1,8 @@
-"""Numbers that look random and are no secret: everybody who has the release can compute them again.
+"""Pseudorandom public numbers: everyone with the release can compute them again.
 
-They decide where a fit begins and which value of a bin a synthetic row gets. **They are never noise.** Noise hides rows only because nobody
-can compute it, and it comes from ``kernel.noise`` alone. Here the opposite is wanted: the same release always makes the same table, and
-nothing is in the table that was not in the release. Hence a hash of the release's digest (SHAKE-256), and no generator of a library, whose
+They decide where a fit starts and which value of a bin a synthetic row gets. **They are never noise.** Noise hides rows only because no one
+can compute it, and it comes from ``kernel.noise`` alone. Here the opposite is required: the same release always gives the same table, and
+the table contains only information from the release. Hence a hash of the release's digest (SHAKE-256), and no generator of a library, whose
 stream may change with its version. See docs/decisions/0056-synthetic-rows-are-computed-from-the-release.md.
 """
 
@@ -22,7 +22,7 @@ _BITS = 53
 
 
 class PublicNumbers:
-    """A stream of uniform numbers, a function of ``digest`` and of what they are for."""
+    """A stream of uniform numbers, a function of ``digest`` and of their purpose."""
 
     __slots__ = ("_drawn", "_key")
 

@@ -1,4 +1,4 @@
-"""Values too rare to be told from noise are taken together: fewer cells to fit, and no structure read into noise."""
+"""Values too rare to be significant are merged: there are fewer cells to fit, and noise is not fitted as structure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RARE = 3.0
 
 
 def nearest_counts(counts: Floats, total: float) -> Floats:
-    """The counts nearest to these (in squares) that are not below nothing and add up to ``total``."""
+    """The counts nearest to these (in squares) that are not negative and add up to ``total``."""
     falling = np.sort(counts, axis=None)[::-1]
     over = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
     last = int(np.flatnonzero(falling > over)[-1])
@@ -26,7 +26,8 @@ def nearest_counts(counts: Floats, total: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class MergedValues:
-    """The values of one column, in which all rare ones are one. ``place``: value -> merged value; ``members``: how many each stands for."""
+    """The values of one column, in which all rare ones are one. ``place``: value -> merged value; ``members``: the number of values merged
+    into each."""
 
     place: Integers
     members: Floats

@@ -1,7 +1,7 @@
 """Synthetic rows as a table: bins back to values of the columns' own types.
 
 A bin that is one value becomes that value; a span becomes values of the column's grid inside it, evenly spread; the bin of NULL becomes
-NULL. Which value of a span a row gets is decided by public numbers, since a release knows nothing finer than its bins.
+NULL. Which value of a span a row gets is decided by public numbers, since a release has no information finer than its bins.
 """
 
 from __future__ import annotations

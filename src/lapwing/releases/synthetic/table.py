@@ -1,4 +1,4 @@
-"""From released tables to a synthetic one: the whole way, as a function of the release and of nothing else."""
+"""From released tables to a synthetic one, as a function of the release alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lapwing.releases.synthetic.rows import table_of
 
 
 def synthetic_table(axes: Sequence[Axis], measured: Sequence[MeasuredMarginal], digest: bytes, *, rows: int | None = None) -> pa.Table:
-    """A table with a column for each axis and as many rows as the release says there are, or ``rows``.
+    """A table with a column for each axis and the release's estimate of the number of rows, or ``rows``.
 
     ``digest`` is that of the release: the same release makes the same table.
     """
@@ -43,7 +43,7 @@ def _total(synopsis: Synopsis) -> float:
 
 
 def _pair(a: int, b: int, measured: Sequence[MeasuredMarginal]) -> MeasuredMarginal | None:
-    """All that was measured of a pair, in one table: sums of the tables that hold it, with weights inverse to their variances."""
+    """All measurements of a pair in one table: sums of the tables that hold it, with weights inverse to their variances."""
     whole, precision = np.zeros(()), 0.0
     for table in measured:
         if a not in table.axes or b not in table.axes:

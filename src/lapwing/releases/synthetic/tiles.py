@@ -3,7 +3,7 @@
 A mixture of K products with probabilities P (K x all values of all columns) has the pair tables P'P / K. Multiplied as a whole, these
 matrices are large enough for OpenBLAS to share each of hundreds of small products among all processors; the threads then wait for one
 another, and waiting is processor time as well. It leaves products of up to 2^18 multiplications to one thread. A setting of the library
-would do as well, but it would be one for the whole process, whatever else runs in it.
+would do as well, but it would affect the whole process.
 """
 
 from __future__ import annotations

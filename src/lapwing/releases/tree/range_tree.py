@@ -1,10 +1,10 @@
 """A tree of counts over one ordered axis: ranges of any length from few noisy counts, with exact variances, and quantiles.
 
 Each level cuts the axis into nodes of one width, and is measured as one table. All levels together are solved for the best estimate of each
-leaf by one pass up and one pass down, for any number of leaves. How the price is divided among levels follows from the mean over all
+leaf by one pass up and one pass down, for any number of leaves. The division of the price among levels minimises the mean over all
 ranges. With further axes there is a tree for each of their cells.
 
-Post-processing: noisy values and public facts come in, so nothing here can leak.
+Post-processing of noisy values and public facts, so nothing here can leak.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _mean_square(leaves: int, width: int) -> float:
 
 
 class TreeSynopsis:
-    """What the levels of a tree say together. The finest level, of single leaves, must be among them."""
+    """The joint estimate from the levels of a tree. The finest level, of single leaves, must be among them."""
 
     def __init__(self, leaves: int, levels: Sequence[MeasuredLevel]) -> None:
         ordered = sorted(levels, key=lambda level: -level.width)
@@ -121,7 +121,7 @@ class TreeSynopsis:
             raise ValueError("a variance is a number from 0")
         self.leaves = leaves
         shape = np.shape(ordered[-1].counts)[:-1]
-        # A node for all leaves is above all levels; where it was not measured, it says nothing.
+        # A node for all leaves is above all levels; if it was not measured, it carries no information.
         measured = ordered if widths[0] >= leaves else [MeasuredLevel(leaves, np.zeros((*shape, 1)), math.inf), *ordered]
         self._starts: list[Indices] = [np.arange(0, leaves, level.width, dtype=np.intp) for level in measured]
         if any(np.shape(level.counts) != (*shape, len(starts)) for level, starts in zip(measured, self._starts, strict=True)):
@@ -153,7 +153,7 @@ class TreeSynopsis:
         return float(first @ self._solved(np.asarray(second, dtype=np.float64)))
 
     def count(self, first: int, end: int) -> LinearEstimate:
-        """How many are in the leaves from ``first`` up to ``end``, which is not among them."""
+        """The count of the leaves from ``first`` up to ``end``, exclusive."""
         if not 0 <= first <= end <= self.leaves:
             raise ValueError("a range of leaves")
         weights = np.zeros(self.leaves)
@@ -188,7 +188,7 @@ class TreeSynopsis:
         reach = NormalDist().inv_cdf(0.5 + confidence / 2.0) * np.sqrt(np.maximum(self._before_variances(fraction), 0.0))
         possible = np.flatnonzero((excess[:-1] <= reach[:-1]) & (excess[1:] >= -reach[1:]))
         reached = np.flatnonzero(excess[1:] >= 0.0)
-        # Estimates may rise and fall: the middle one of all crossings from below.
+        # Estimates may rise and fall: take the middle of all crossings from below.
         crossings = np.flatnonzero((excess[:-1] < 0.0) & (excess[1:] >= 0.0))
         leaf = int(crossings[len(crossings) // 2]) if len(crossings) else int(reached[0]) if len(reached) else self.leaves - 1
         low, high = (int(possible[0]), int(possible[-1])) if len(possible) else (leaf, leaf)

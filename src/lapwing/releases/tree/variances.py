@@ -1,4 +1,4 @@
-"""How far what is read off a tree of counts spreads, for all groups of an answer at once. Public facts only.
+"""The variances of sums over a tree of counts, for all groups of an answer at once. Public facts only.
 
 The least squares of a tree have the covariance K^-1. Node by node it is that of its children less one product (Sherman and Morrison), so
 for sums w and v over the leaves
@@ -115,7 +115,7 @@ class TreeSpreads:
         return np.asarray(found * times, dtype=np.float64)
 
     def _apart(self, first: Axes, second: Axes) -> float:
-        """Cells of further axes that neither of two sums looks at: each has noise of its own."""
+        """Cells of further axes that neither of two sums reads: each has independent noise."""
         return float(math.prod(size for axis, size in enumerate(self.sizes[:-1]) if axis not in first and axis not in second))
 
 

@@ -1,8 +1,8 @@
 """A public distribution over all combinations of the bins of some columns, which learns from noisy counts.
 
-It sees what was told and public facts only: whatever it does is post-processing. An update multiplies the weights of the cells that were
+It reads answers and public facts only, so it is post-processing. An update multiplies the weights of the cells that were
 counted, up or down, by ``exp(4 d)``, where d is at most the distance between the exact count and what the weights said, as a share of all
-rows: that of the noisy count, less what its noise may be. Why, and how many updates there can be: docs/explanation/weights.md.
+rows: that of the noisy count, less what its noise may be. The reason and the maximum number of updates: docs/explanation/weights.md.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from lapwing.releases.released import Release
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 CELLS_MAX = 1_000_000
-"""Combinations of bins that weights are kept for."""
+"""Most combinations of bins with weights."""
 SWEEPS = 20
 """How often the weights are fitted to each table of a release that they start from."""
 STEP_MAX = 30.0
 """No update multiplies by more than the exponential of this: floats stay finite."""
 LEAST = 1e-9
-"""Of the weight of a cell in a uniform distribution: no cell that a release says is empty has less, or it could never be learnt of."""
+"""Of the weight of a cell in a uniform distribution: the minimum for cells that a release shows as empty, so that they can still be
+learnt."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +42,7 @@ class CellSubset:
 
 
 class MultiplicativeWeights:
-    """Weights that say how many rows there are in any set of cells; of ``rows`` in all."""
+    """Weights that estimate the number of rows in any set of cells, of ``rows`` in all."""
 
     def __init__(self, sizes: Sequence[int], rows: int, start: Floats | None = None) -> None:
         self._sizes = tuple(sizes)
@@ -54,11 +55,11 @@ class MultiplicativeWeights:
 
     @property
     def rows(self) -> int:
-        """How many rows there are, as far as that is public."""
+        """The public number of rows."""
         return self._rows
 
     def estimate(self, cells: CellSubset) -> int:
-        """About how many rows these cells hold, as a whole number."""
+        """The estimated number of rows in these cells, as a whole number."""
         return round(self._share(cells) * self._rows)
 
     def learn(self, cells: CellSubset, noisy: int, *, noise: int, least: int) -> None:
@@ -85,7 +86,7 @@ class MultiplicativeWeights:
 
 
 def weights_of_release(release: Release, axes: Sequence[Axis]) -> tuple[Floats, int]:
-    """Where weights over these axes start, from what a release says, and its number of rows. Columns that it has not are uniform.
+    """The initial weights over these axes from a release, and its number of rows. Columns without a release are uniform.
 
     The weights are fitted to each of its tables in turn (iterative proportional fitting), with negative counts as none.
     """

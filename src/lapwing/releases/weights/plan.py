@@ -1,7 +1,7 @@
-"""A session of weights before it is opened: its noise, its price, what it promises, and what other ways to the same would cost.
+"""A session of weights before it is opened: its noise, price, promised error, and the cost of alternatives.
 
-All from public facts. The error that is allowed is divided in three: the threshold is two thirds of it, and the noise of a comparison may
-be the other third. A fresh count may be off by a sixth, so that what the weights learn from it is right.
+Everything follows from public facts. The allowed error is divided: the threshold is two thirds of it, and the noise of a comparison may
+be the other third. A fresh count may be off by a sixth, so that the weights are updated in the right direction.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lapwing.releases.weights.multiplicative_weights import CELLS_MAX
 from lapwing.spread import half_width
 
 SUMMARY = "weights "
-"""How the ledger's line of a session of weights begins."""
+"""The prefix of the ledger's line of a session of weights."""
 COMPARED_WAYS = 3
 """Columns of a question that the release a session is compared with answers."""
 
@@ -51,10 +51,10 @@ class WeightsRequest:
     start: str = ""
     """The name of the release that the weights start from; empty for a uniform start."""
     name: str = ""
-    """Tells the session from others that are alike."""
+    """Distinguishes the session from equal ones."""
 
     def text(self) -> str:
-        """One line that says it all, for the ledger."""
+        """The request as one line, for the ledger."""
         bins = {column: cut if isinstance(cut, int) else [str(edge) for edge in cut] for column, cut in self.bins}
         about: dict[str, Any] = {
             "table": self.table,
@@ -82,29 +82,30 @@ class PlannedWeights:
 
     @property
     def near_error(self) -> int:
-        """How far what the weights say is off at most, with the session's confidence, where a count was found to be near."""
+        """The largest error of the weights' estimate, with the session's confidence, if a count was found to be near."""
         return self.stream.threshold + _compared_noise(self.stream.of_threshold, self.request.confidence)
 
     @property
     def fresh_error(self) -> int:
-        """How far a fresh count is off at most, with the session's confidence."""
+        """The largest error of a fresh count, with the session's confidence."""
         return half_width(self.stream.of_count, confidence=self.request.confidence)
 
     @property
     def least_apart(self) -> int:
-        """How far the weights are from a count that was not near, at least, with the session's confidence."""
+        """The least distance of the weights from a count that was not near, with the session's confidence."""
         return max(self.stream.threshold - _compared_noise(self.stream.of_threshold, self.request.confidence), 1)
 
     @property
     def updates_max(self) -> int:
-        """With how many updates the weights know every count, while the noise is within its bounds: docs/explanation/weights.md."""
+        """The number of updates after which the weights are near every count if the noise is within its bounds:
+        docs/explanation/weights.md."""
         apart = max(self.least_apart - 1, 1) / self.request.rows  # the weights say whole rows
         return math.ceil(math.log(math.prod(axis.size for axis in self.axes)) / apart**2)
 
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """What else the same counts could be had by, in losses of the account: one direct count, and a release of marginals for all of them."""
+    """Alternatives for the same counts, in losses of the account: one direct count, and a release of marginals for all of them."""
 
     session: Fraction
     direct: Fraction
@@ -119,7 +120,7 @@ class Alternatives:
 
 
 def planned_weights(request: WeightsRequest, facts: Facts) -> PlannedWeights:
-    """The cheapest session that keeps the error asked for: ``alpha`` of all rows, at the confidence, for each question."""
+    """The cheapest session with the requested error: ``alpha`` of all rows, at the confidence, for each question."""
     axes = weights_axes(request.table, Marginals(*request.columns, ways=1, bins=dict(request.bins)), facts)
     cells = math.prod(axis.size for axis in axes)
     if cells > CELLS_MAX:

@@ -1,4 +1,4 @@
-"""What a session of weights tells: counts with what they are good for, and the log of a session, which answers again for nothing."""
+"""The answers of a session of weights: counts with their errors, and the log of a session, which answers again free of charge."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ FORMAT = "weights 1"
 
 
 class CountSource(StrEnum):
-    """Where a count of a session comes from."""
+    """The source of a count of a session."""
 
     WEIGHTS = "weights"
-    """The weights were near enough: nothing but that was told."""
+    """The weights were near enough: only that was released."""
     FRESH = "fresh"
-    """The weights were not: a fresh noisy count, from which they learnt."""
+    """The weights were not near: a fresh noisy count, with which they were updated."""
     LOG = "log"
-    """It was told before, in this session or in one that was closed."""
+    """The count was answered before, in this session or in a closed one."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeighedCount:
-    """A count, how it was served, and within which error it is right with the session's confidence."""
+    """A count, its source, and its error bound at the session's confidence."""
 
     value: int
     served_by: CountSource
@@ -52,7 +52,7 @@ class WeighedCount:
 
     @property
     def interval(self) -> tuple[int, int]:
-        """From and to; no count is below nothing."""
+        """The interval; counts are not negative."""
         return max(self.value - self.error, 0), max(self.value + self.error, 0)
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class CountQuestion:
     """A statement as one count over the scope of a session."""
 
     key: str
-    """What tells the question from others: which rows of which table are counted."""
+    """The identity of the question: the counted rows of a table."""
     condition: Expression
     cells: CellSubset
 
@@ -99,13 +99,13 @@ def count_question(statement: Statement, facts: Facts, planned: PlannedWeights) 
 
 @dataclass(frozen=True, slots=True)
 class WeightsLog:
-    """What a session told, by question: all of it public by now."""
+    """The answers of a session by question; all of them are public."""
 
     told: Mapping[str, WeighedCount]
     starts_used: int
 
     def packed(self) -> bytes:
-        """As the ledger keeps it."""
+        """The bytes for the ledger."""
         told = {
             key: [count.value, count.served_by.value, count.error, str(count.confidence), count.starts_left]
             for key, count in self.told.items()

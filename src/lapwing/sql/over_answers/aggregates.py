@@ -29,7 +29,7 @@ _QUANTILES: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.PercentileDisc: ("quantile_disc", "expression"),
     exp.Quantile: ("quantile_disc", "quantile"),
 }
-"""The engine's function, and where the share stands."""
+"""The engine's function, and the position of the share."""
 _TRUTHS: Mapping[type[exp.Expr], str] = {exp.LogicalAnd: "bool_and", exp.LogicalOr: "bool_or", exp.CountIf: "count_if"}
 _CHOOSING: Mapping[type[exp.Expr], str] = {exp.ArgMax: "arg_max", exp.ArgMin: "arg_min"}
 AGGREGATES = frozenset({*_PLAIN, *_SPREADS, *_QUANTILES, *_TRUTHS, *_CHOOSING, exp.Count, exp.GroupConcat, exp.WithinGroup})
@@ -140,7 +140,7 @@ def terms(outputs: Outputs, order: exp.Expr) -> list[tuple[exp.Expr, bool, bool]
 
 
 def _texts(outputs: Outputs, reader: Reader) -> str:
-    """STRING_AGG of a text key, in the order that is asked for, else in its own."""
+    """STRING_AGG of a text key, in the requested order, else in its own."""
     argument, separator = reader.node_of("this"), reader.optional("separator")
     ordered: list[tuple[exp.Expr, bool, bool]] = []
     if type(argument) is exp.Order:

@@ -26,7 +26,7 @@ class AnsweredSelect:
 
     @property
     def item(self) -> NoisyItem:
-        """The answer as something another SELECT can stand over. Columns are named c0, c1, .."""
+        """The answer as a relation for another SELECT. Columns are named c0, c1, .."""
         fields: dict[str, NoisyField] = {}
         marked = self.post.marked
         for number, (output, value) in enumerate(zip(self.post.outputs, self.values, strict=True)):

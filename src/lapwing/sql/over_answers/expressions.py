@@ -44,12 +44,12 @@ class Leaves(Protocol):
         ...
 
     def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
-        """Why a node of a class without handler cannot stand here."""
+        """The reason why a node of a class without handler is not allowed here."""
         ...
 
 
 class ScalarSubquery(Protocol):
-    """Binds a subquery that stands for one value, or, ``listed``, for the values of one column."""
+    """Binds a scalar subquery, or, ``listed``, for the values of one column."""
 
     def __call__(self, node: exp.Expr, *, listed: bool = False) -> Value:
         """The value, or refuse."""
@@ -58,9 +58,9 @@ class ScalarSubquery(Protocol):
 
 @dataclass(slots=True)
 class Outputs:
-    """Binds what stands in SELECT, HAVING and ORDER BY. ``aliases`` are the outputs by name, once SELECT has been read.
+    """Binds the expressions of SELECT, HAVING and ORDER BY. ``aliases`` are the outputs by name, once SELECT has been read.
 
-    ``scalars`` reads constants and checks names; ``scalar_subquery`` binds a subquery that stands for one value, ``window`` a window.
+    ``scalars`` reads constants and checks names; ``scalar_subquery`` binds a scalar subquery, ``window`` a window.
     """
 
     scalars: Scalars

@@ -1,8 +1,8 @@
 """Marks of computed cells, as SQL: how the mark of an expression follows from those of what it is computed from.
 
-A mark is a whole number: 0 for an ordinary value, else the code of a :class:`lapwing.statements.CellMark`. None stands for what does not
+A mark is a whole number: 0 for an ordinary value, else the code of a :class:`lapwing.statements.CellMark`. None is for values that do not
 come from noisy values at all. What is withheld is NULL already, so that most of SQL does the right thing by itself; here is the rest: what
-is divided by, what is sorted by, and what the reader is told.
+is used as a divisor, for sorting, and for the reader.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SCALED, NOISE_ONLY, MEANINGLESS = CellMark.SCALED.code, CellMark.NOISE_ONLY.code
 
 
 def clear(sql: str, mark: str | None) -> str:
-    """The value where it stands clear of its noise, else NULL: as a divisor or something to sort by."""
+    """The value if it is significant, else NULL: for use as a divisor or for sorting."""
     return sql if mark is None else f"(CASE WHEN {mark} < {NOISE_ONLY} THEN {sql} END)"
 
 
@@ -31,7 +31,7 @@ def worst(*marks: str | None) -> str | None:
 
 
 def of_sum(left: str | None, right: str | None) -> str | None:
-    """Two values added may stand clear of their noise together. Whatever does not come from noise only shifts the other."""
+    """The sum of two values may be significant even if neither is. A value without noise only shifts the other."""
     if left is None or right is None:
         return worst(left, right)
     both = f"{left}, {right}"
@@ -46,7 +46,7 @@ def of_quotient(above: str | None, below: str | None) -> str | None:
 
 
 def of_first(values: Sequence[tuple[str, str | None]]) -> str | None:
-    """Of COALESCE: that of the value taken. A constant that stands for a missing value has the mark of what is missing."""
+    """The mark of COALESCE: that of the chosen value. A constant that replaces a missing value has the mark of the missing value."""
     every = worst(*(mark for _, mark in values))
     cases = "".join(f" WHEN {sql} IS NOT NULL THEN {mark}" for sql, mark in values if mark is not None)
     return None if every is None else f"(CASE{cases} ELSE {every} END)"

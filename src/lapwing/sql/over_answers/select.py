@@ -79,7 +79,7 @@ def _form(known: NoisyField) -> algebra.Form:
 
 
 def _mark(sql: str, known: NoisyField) -> str | None:
-    """The marks stand beside their column. A row that an outer join filled up has none."""
+    """The marks follow their column. A row that an outer join added has none."""
     return None if known.mark is None else f"coalesce({sql.removesuffix(known.name)}{known.mark}, 0)"
 
 
@@ -139,7 +139,7 @@ class NoisyLeaves:
 
 
 def join(scope: NoisyScope, outputs: Outputs, reader: Reader, name: str, item: NoisyItem, where: exp.Expr | None = None) -> str:
-    """The SQL that joins one more noisy table. A comma is a CROSS JOIN; what joins the table then stands in ``where``."""
+    """The SQL that joins one more noisy table. A comma is a CROSS JOIN; the join condition is then in ``where``."""
     session = scope.session
     side, kind = reader.word("side").upper(), reader.word("kind").upper()
     on, using = reader.optional("on"), reader.many("using")

@@ -54,7 +54,7 @@ class Aggregates:
         return Arguments(self.scalars)
 
     def bind(self, node: exp.Expr) -> tuple[int, AggregateArgument]:
-        """The number of the aggregate that a node stands for, and what it is."""
+        """The number of the aggregate of a node, and the aggregate."""
         if type(node) is exp.Filter:
             with self.session.reading(node) as reader:
                 inner, where = reader.node_of("this"), reader.node_of("expression")

@@ -16,7 +16,7 @@ from lapwing.statements import Aggregate
 
 @dataclass(frozen=True, slots=True)
 class AggregateArgument:
-    """What an aggregate of a statement measures, and the kind of the number that comes back."""
+    """The measure of an aggregate of a statement, and the kind of its result."""
 
     aggregate: Aggregate
     kind: Kind

@@ -1,4 +1,4 @@
-"""Tables that stand in FROM with commas between them: which conditions of WHERE join them, and in what order.
+"""Comma joins: which conditions of WHERE join the tables of FROM, and in what order.
 
 A comma pairs every row with every row, and WHERE keeps those that belong together; that is an inner join on these conditions. It is read as
 one where WHERE has the key of a public table, or an equality that keeps rows within their unit, for each table after the first. The order

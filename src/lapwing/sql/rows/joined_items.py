@@ -27,7 +27,7 @@ def joined_items(
 ) -> tuple[Scalars, list[Typed], list[exp.Expr]]:
     """The scope of the items, the conditions of ON that are not about keys, and those of ``where`` that join nothing.
 
-    ``value`` binds subqueries that stand for one value.
+    ``value`` binds scalar subqueries.
     """
     is_other_first = isinstance(called[0].item, SubqueryResult) or (
         isinstance(called[0].item, PublicItem) and not all(map(is_comma, clauses[:1]))

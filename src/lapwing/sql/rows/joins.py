@@ -33,7 +33,7 @@ class Joins:
     def add(self, scalars: Scalars, called: Called, reader: Reader, links: tuple[exp.Expr, ...] = ()) -> list[Typed]:
         """Join one more item; conditions of ON that are not about keys are returned, to be applied afterwards.
 
-        ``links`` are the conditions of WHERE that stand for ON where a comma does not say how the item is joined.
+        ``links`` are the conditions of WHERE that replace ON for a comma join.
         """
         reader.require_absent("method")
         kind = join_kind(self.session, reader, crossing=bool(links))

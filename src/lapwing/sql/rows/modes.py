@@ -40,7 +40,7 @@ class Mode:
 
 
 def require_shared(session: Session, key: Typed, node: exp.Expr) -> None:
-    """Refuse what rows cannot be told apart by: an identifier, and what is the same of all rows."""
+    """Refuse expressions that cannot be counted by value: an identifier, and a constant."""
     if key.kind is Kind.KEY:
         hint = "group by something that many units share"
         raise session.refuse("groups-by-unit", "grouping by an identifier would publish it", node=node, hint=hint)
@@ -54,7 +54,7 @@ def is_mode(node: exp.Expr) -> bool:
 
 
 def mode(scalars: Scalars, node: exp.Expr, query: int) -> Mode:
-    """What is asked for. Pre: ``is_mode``."""
+    """The requested mode. Pre: ``is_mode``."""
     if type(node) is not exp.Filter:
         return _mode(scalars, node, None, query)
     with scalars.session.reading(node) as reader:

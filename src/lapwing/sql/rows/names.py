@@ -77,7 +77,7 @@ class PublicItem:
 
 @dataclass(frozen=True, slots=True)
 class SubqueryResult:
-    """An answer that stands among rows. ``names`` are its columns, in small letters; ``rows`` is None until it is bought."""
+    """An answer that is used with rows. ``names`` are its columns, in small letters; ``rows`` is None until it is bought."""
 
     names: Mapping[str, int]
     kinds: tuple[Kind, ...]
@@ -99,10 +99,10 @@ class Named:
 
 
 class OuterAnswers(Protocol):
-    """The answers that a subquery stands over: its WHERE may name their columns."""
+    """The answers around a subquery: its WHERE may name their columns."""
 
     depth: int
-    """How many others stand around these."""
+    """The nesting depth of these."""
 
     def find(self, name: str, table: Qualifier | None) -> list[tuple[str, NoisyField]]:
         """What a column name can mean: its SQL and what is known of it."""

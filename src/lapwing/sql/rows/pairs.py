@@ -25,7 +25,7 @@ class _PairScope(Scope):
         return nearer if nearer or self.outside is None else self.outside.lookup(column, table)
 
     def has_item(self, table: Qualifier) -> bool:
-        """Whether an item inside or outside goes by this name."""
+        """Whether an item inside or outside has this name."""
         return super(_PairScope, self).has_item(table) or (self.outside is not None and self.outside.has_item(table))
 
 

@@ -42,10 +42,10 @@ class UnitAggregates:
     """The aggregates of one such SELECT, each once, as columns of the relation it makes."""
 
     rows: Scalars
-    """Binds what stands inside the aggregates."""
+    """Binds the arguments of the aggregates."""
     facts: Facts
     source: Callable[[], Relation]
-    """The rows; made again whenever asked for, because joins list only the columns that were used so far."""
+    """The rows; rebuilt on each access, because joins list only the columns used so far."""
     keys: tuple[tuple[str, Typed], ...] = ()
     """What the rows of a unit are grouped by further, with the columns that hold it."""
     collected: dict[UnitAggregate, str] = field(default_factory=dict)

@@ -32,7 +32,7 @@ _ORDERED = (exp.PercentileCont, exp.PercentileDisc)
 
 
 def quantile(arguments: Arguments, reader: Reader, where: Typed | None) -> AggregateArgument:
-    """The aggregate that a call stands for. Pre: its class is in ``NAMES``."""
+    """The aggregate of a call. Pre: its class is in ``NAMES``."""
     node = reader.node
     kind, _ = _KINDS[type(node)]
     argument, share = reader.node_of("this"), None

@@ -1,6 +1,6 @@
 """IN (SELECT ...) and EXISTS over rows: on the unit, along a declared key, or on the key of a public table.
 
-A condition that looks at rows of other units would let one unit switch rows of others on and off; it is refused.
+A condition on rows of other units would let one unit switch rows of others on and off; it is refused.
 """
 
 from __future__ import annotations

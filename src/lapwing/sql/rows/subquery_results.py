@@ -1,9 +1,9 @@
-"""Answers among rows: an answer that decides which rows count is bought first, and what it released stands here as constants.
+"""Answers used with rows: an answer that decides which rows count is bought first, and its released rows are constants here.
 
-Constants are public, so nothing new is asked of the rules for rows. A row meets at most one row of a joined answer, because it is joined on
+Constants are public, so the rules for rows apply unchanged. A row meets at most one row of a joined answer, because it is joined on
 all that tells the rows of the answer apart; so a join is a condition on the row, and a column of the answer is a CASE over its keys.
 
-Until the answer is bought, its rows are not known: conditions that it decides are left out then, and a constant stands for its values.
+Until the answer is bought, its rows are unknown: its conditions are left out then, and a placeholder constant replaces its values.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _beside(scalars: Scalars, constant: Typed, value: Typed) -> Typed:
 
 
 def _constant(scalars: Scalars, node: exp.Expr, kind: Kind, value: Value = None, *, supposed: bool = False) -> Typed:
-    """A released value, or one that stands for it; NULL is something that is never known, since constants are not NULL."""
+    """A released value or its placeholder; NULL becomes a value that is never known, since constants are not NULL."""
     if supposed or value is None:
         stands = scalars.constant(node, Literal(_SUPPOSED[kind], kind))
         return stands if supposed else scalars.call(node, Function.NULL_IF, stands, stands)

@@ -22,7 +22,7 @@ BindQuery = Callable[[exp.Expr, Environment], Rows | NoisyItem]
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """An item of FROM, the name it goes by there, and where it stands."""
+    """An item of FROM, its name there, and its place in the text."""
 
     item: FromItem
     name: str
@@ -40,7 +40,7 @@ class Tables:
     bind_query: BindQuery
 
     def item(self, node: exp.Expr, environment: Environment) -> Called:
-        """What an item stands for, or refuse."""
+        """The definition of an item, or refuse."""
         match node:
             case exp.Table():
                 with self.session.reading(node) as reader:

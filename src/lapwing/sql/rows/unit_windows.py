@@ -1,4 +1,4 @@
-"""Windows over rows: each looks at the rows of one unit only, and adds a column to every row.
+"""Windows over rows: each reads the rows of one unit only, and adds a column to every row.
 
 A window that is not parted by the unit would let one unit's rows move the numbers of all others; it is refused.
 """
@@ -36,7 +36,7 @@ _MEASURED: Mapping[type[exp.Expr], WindowKind] = {exp.Min: WindowKind.MIN, exp.M
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """What stands in OVER."""
+    """The contents of OVER."""
 
     partition: tuple[Expression, ...]
     order: tuple[OrderKey, ...]
@@ -49,10 +49,10 @@ class UnitWindows:
     """The windows of one SELECT over rows, each once, as columns of the relation it makes."""
 
     rows: Scalars
-    """Binds what stands inside the windows."""
+    """Binds the expressions in windows."""
     facts: Facts
     source: Callable[[], Relation]
-    """The rows; made again whenever asked for, because joins list only the columns that were used so far."""
+    """The rows; rebuilt on each access, because joins list only the columns used so far."""
     collected: dict[WindowColumn, str] = field(default_factory=dict)
     kept: Expression | None = None
     """Which rows are kept, once the windows are known."""
@@ -65,7 +65,7 @@ class UnitWindows:
         return source if self.kept is None else Filter(source, self.kept)
 
     def keep(self, qualify: exp.Expr) -> None:
-        """Keep the rows for which a condition on windows is true; aliases of SELECT may stand in it."""
+        """Keep the rows for which a condition on windows is true; it may use aliases of SELECT."""
         with self.rows.session.reading(qualify) as clause:
             kept = self.scalars().condition(clause.node_of("this"), "QUALIFY")
         if not self.collected:

@@ -39,7 +39,7 @@ NAMES: Mapping[type[exp.Expr], frozenset[str]] = {node: names for node, (_, name
 
 
 def moment(arguments: Arguments, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
-    """The aggregate that such a node stands for. Pre: its class is in ``NAMES``."""
+    """The aggregate of such a node. Pre: its class is in ``NAMES``."""
     node = reader.node
     if type(node) in ONE:
         kind, _ = ONE[type(node)]

@@ -49,12 +49,12 @@ class Scalars:
     aliases: dict[str, exp.Expr] = field(default_factory=dict, kw_only=True)
     """What SELECT gives a name to, in small letters, for use elsewhere in it; filled once WHERE has been read, which sees none."""
     answers: Callable[[exp.Expr], Typed] | None = field(default=None, kw_only=True)
-    """Binds a subquery that stands for one value: an answer that decides; None where none can stand."""
+    """Binds a scalar subquery, an answer that decides; None if none is allowed."""
     _meant: dict[str, Typed | None] = field(default_factory=dict, kw_only=True)
     """Those bound so far, each once; None while it is being bound."""
 
     def alias(self, name: str) -> Typed | None:
-        """What an alias of SELECT stands for; None where there is none, or where it would stand for itself."""
+        """The expression of an alias of SELECT; None if there is none, or if it would refer to itself."""
         lowered = name.lower()
         if lowered not in self.aliases or (lowered in self._meant and self._meant[lowered] is None):
             return None
@@ -129,7 +129,7 @@ class Scalars:
         return Typed(literal, domain_of(literal, {}), node)
 
     def in_kind_of(self, value: Typed, other: Typed) -> Typed:
-        """``value`` as it is meant beside ``other``: NULL and text constants take the type of what they stand beside."""
+        """``value`` converted for use with ``other``: NULL and text constants take the type of the other operand."""
         if value.is_null and not other.is_null:
             null = self.constant(value.node, Literal(None, other.kind))
             return replace(null, domain=with_null(other.domain, nullable=True)) if other.kind is Kind.KEY else null
@@ -269,7 +269,7 @@ def is_star(node: exp.Expr) -> bool:
 
 
 def read_star(session: Session, node: exp.Expr) -> tuple[Qualifier | None, frozenset[str]]:
-    """What stands before a star, and the names that EXCLUDE leaves out, in small letters. Pre: ``is_star``."""
+    """The qualifier of a star, and the names that EXCLUDE leaves out, in small letters. Pre: ``is_star``."""
     with session.reading(node) as reader:
         if type(node) is exp.Star:
             return None, _excluded(session, reader)
@@ -298,12 +298,12 @@ def require_excluded(session: Session, node: exp.Expr, excluded: frozenset[str],
 
 
 def qualifier(node: exp.Expr) -> Qualifier | None:
-    """What stands before a column's name, without reading it."""
+    """The qualifier of a column's name, without reading it."""
     return Qualifier(node.text("table"), node.args.get("db") is not None) if node.args.get("table") is not None else None
 
 
 def read_schema(session: Session, reader: Reader) -> bool:
-    """Whether a schema stands before a table's name; one that is not this data set's is refused."""
+    """Whether a table's name has a schema; a schema other than this data set's is refused."""
     catalogue, schema = reader.optional("catalog"), reader.optional("db")
     for part, known in ((catalogue, session.schemas.catalogues), (schema, session.schemas.schemas)):
         if part is not None and identifier(session, part).lower() not in known:

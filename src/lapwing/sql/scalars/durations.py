@@ -18,7 +18,7 @@ _MOMENTS = ({Kind.TIMESTAMP}, {Kind.DATE, Kind.TIMESTAMP})
 
 
 def part_of(scalars: Scalars, node: exp.Expr, part: str, dated: exp.Expr) -> Typed:
-    """A part of the date that a node stands for; of a difference of two moments, its seconds."""
+    """The part of the date that a node denotes; for a difference of two timestamps, its seconds."""
     value, is_time = _difference(scalars, dated) if part == "epoch" else (scalars.bind(dated), False)
     if not is_time:
         found = date_part(scalars, node, part, value)

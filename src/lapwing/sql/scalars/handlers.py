@@ -1,4 +1,4 @@
-"""Everything that may stand in an expression over rows: one handler for each class of node. Anything else is refused."""
+"""Everything that is allowed in an expression over rows: one handler for each class of node. Anything else is refused."""
 
 from __future__ import annotations
 

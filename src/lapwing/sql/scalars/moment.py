@@ -1,6 +1,6 @@
-"""The statement's moment: CURRENT_DATE and NOW() are constants, the same wherever they stand in one statement.
+"""The statement's moment: CURRENT_DATE and NOW() are constants, with one value in the whole statement.
 
-The curator reads its clock once, when it is asked. What is bound, planned, charged and stored holds the constant: the same question with
+The curator reads its clock once per request. Binding, planning, charging and storing use the constant: the same question with
 CURRENT_DATE is the same statement until the day ends, in UTC, and free when asked again.
 """
 

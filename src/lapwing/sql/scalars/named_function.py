@@ -1,9 +1,9 @@
 """One entry for each function that is called by name: everything there is to say about it is in one place.
 
 An entry is bound as a composition of the kernel's closed list, so a new function needs no new trusted code: its interval and its totality
-are those that the kernel derives for the composition, and the engine sees the composition only. The parser is told to leave these names
-alone (``parse``), so that every dialect gives the same tree for them. The reference page, the check against a bare engine and the fuzz are
-made from the entries too.
+are those that the kernel derives for the composition, and the engine sees the composition only. The parser is configured to leave these
+names alone (``parse``), so that every dialect gives the same tree for them. The reference page, the check against a bare engine and the
+fuzz are made from the entries too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FunctionReference:
     """What the reference says about a function, and expressions that check it.
 
     ``checked`` are expressions over the tables of the tests, each compared with the bare engine on every row; a pair gives the engine's own
-    spelling where it has another. In ``samples``, {integer}, {real}, {number}, {text}, {date} and {timestamp} stand for any expression.
+    spelling where it has another. In ``samples``, {integer}, {real}, {number}, {text}, {date} and {timestamp} denote any expression.
     """
 
     names: tuple[str, ...]

@@ -1,8 +1,8 @@
 """Numbers as SQL computes with them: integers, decimals and doubles, by the types of columns and constants.
 
 A decimal is never rounded on the way: it is an integer number of steps, k / steps, and sums, products, comparisons and roundings of
-decimals are those of integers, whose rules the kernel has. Where a double stands beside it SQL makes a double of it, and so do we. What
-divides a decimal by anything but a constant leaves the decimals too.
+decimals are those of integers, whose rules the kernel has. With a double as the other operand SQL converts it to a double, and so do we.
+What divides a decimal by anything but a constant leaves the decimals too.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def open_text(scalars: Scalars, node: exp.Expr, is_text_function: Callable[[exp.
 
 @dataclass(frozen=True, slots=True)
 class OpenText:
-    """One such text, and where a function of it stands."""
+    """One such text, and the place of its function."""
 
     scalars: Scalars
     node: exp.Expr
@@ -65,7 +65,7 @@ class OpenText:
         return self.call(Function.LENGTH, self.text)
 
     def position(self, part: str) -> Typed:
-        """Where a part first stands, from 1; 0 where it does not."""
+        """The position of a part, from 1; 0 if it does not occur."""
         return self.call(Function.POSITION, self.text, part) if part else self.call(Function.LEAST, self.length(), 1)
 
     def part(self, start: Typed | int, count: Typed | int = PLACES_MAX) -> OpenText:
@@ -141,7 +141,7 @@ class OpenText:
         return rest.part(1, rest.before(separator)).text
 
     def before(self, separator: str) -> Typed:
-        """How many characters stand before a separator; where there is none, more than any text has."""
+        """The number of characters before a separator; more than any text has if there is none."""
         place = self.call(Function.ADD, self.call(Function.POSITION, self.text, separator), _NEVER_THERE - 1)
         return self.call(Function.MODULO, place, _NEVER_THERE)
 

@@ -219,7 +219,7 @@ def _quotient(scalars: Scalars, node: exp.Expr, called: Function, left: Typed, r
 
 
 def _negate(scalars: Scalars, reader: Reader) -> Typed:
-    """Minus; a negative constant is a constant, so that it can stand in lists."""
+    """Minus; a negative constant is a constant, so it is allowed in lists."""
     value = scalars.bind(reader.node_of("this"))
     constant = value.expression
     if isinstance(constant, Literal) and isinstance(constant.value, int | Fraction) and constant.kind in (Kind.INTEGER, Kind.REAL):

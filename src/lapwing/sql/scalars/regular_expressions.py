@@ -49,7 +49,7 @@ class Program:
     groups: int
 
     def search(self, text: str, start: int, *, full: bool, spend: Callable[[int], None]) -> Spans | None:
-        """The leftmost match from ``start`` on, or of the whole text from there; ``spend`` is told of the work."""
+        """The leftmost match from ``start`` on, or of the whole text from there; ``spend`` is called with the work."""
         threads: list[tuple[int, Spans]] = []
         found: Spans | None = None
         for place in range(start, len(text) + 1):

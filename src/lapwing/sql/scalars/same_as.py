@@ -1,4 +1,4 @@
-"""Which of several expressions over rows a node stands for: it means the same, however it is written."""
+"""Finds the expression over rows that a node is equivalent to, independent of its notation."""
 
 from __future__ import annotations
 

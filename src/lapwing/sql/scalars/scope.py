@@ -1,4 +1,4 @@
-"""What a FROM stands for, and what column names mean in it.
+"""The scope of a FROM clause, and the meaning of column names in it.
 
 Columns get names that depend on the tables alone, never on the aliases chosen, so that the same question asked with other aliases is the
 same question.
@@ -40,7 +40,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Qualifier:
-    """What stands before a column's name: a table, and before that perhaps the schema that all tables of the catalogue are in."""
+    """The qualifier of a column's name: a table, optionally with the schema of all tables of the catalogue."""
 
     table: str
     schema: bool = False
@@ -53,7 +53,7 @@ class Item:
     name: str
     columns: Mapping[str, str]
     in_schema: bool = False
-    """Whether it is a table of the catalogue under its own name, so that the schema may stand before it."""
+    """Whether it is a table of the catalogue under its own name, so that the schema may qualify it."""
 
     def is_meant(self, by: Qualifier | None) -> bool:
         """Whether a column with this before it can be one of its columns; letter case does not matter."""
@@ -97,7 +97,7 @@ Pending: TypeAlias = PublicPending | UnitPending | SemiPending
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """What a column that no relation has stands for; ``is_supposed`` where its values are not bought yet."""
+    """The definition of a column that is in no relation; ``is_supposed`` if its values are not bought yet."""
 
     expression: Expression
     parts: int
@@ -150,7 +150,7 @@ class Scope:
         return [item.columns[lowered] for item in self.items if item.is_meant(table) and lowered in item.columns]
 
     def has_item(self, table: Qualifier) -> bool:
-        """Whether an item goes by this name."""
+        """Whether an item has this name."""
         return any(item.is_meant(table) for item in self.items)
 
     def free_name(self, label: str, column: str) -> str:

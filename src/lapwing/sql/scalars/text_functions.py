@@ -307,7 +307,7 @@ def _concat_ws(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) ->
 
 
 def _place(composer: Composer, text: exp.Expr, part: exp.Expr) -> Typed:
-    """Where a constant first stands in a text, from 1; 0 where it does not."""
+    """The position of a constant in a text, from 1; 0 if it does not occur."""
     constant = _constant(composer.scalars, part)
     undeclared = opened(composer.scalars, composer.node, text)
     if undeclared is not None:

@@ -92,7 +92,7 @@ def _of_group(text: str, spans: Spans, group: int) -> str:
 
 
 def _replace(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
-    """The first match replaced, or with the option g all of them; \\1 stands for a group."""
+    """The first match replaced, or with the option g all of them; \\1 refers to a group."""
     scalars, spend = composer.scalars, _spend(composer.scalars, composer.node)
     options = _options(composer, nodes[3:], "gic")
     program = _program(scalars, nodes[1], composer.constant_text(nodes[1]), any_case="i" in options)

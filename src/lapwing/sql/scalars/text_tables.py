@@ -22,7 +22,7 @@ from lapwing.sql.scalars.typed import Typed
 
 Result: TypeAlias = str | bool | int | Fraction | None
 Values: TypeAlias = tuple[str | None, ...]
-"""A value of each column that a look-up is over; None stands for NULL."""
+"""A value of each column of a look-up; None is NULL."""
 
 TEXT_CHARACTERS_MAX = 4_096
 """Longest text a function may make."""

@@ -86,7 +86,7 @@ class Pattern:
 
     @classmethod
     def read(cls, written: str, escape: str | None) -> Pattern | None:
-        """The pattern, or None where the escape character stands before nothing."""
+        """The pattern, or None if the escape character is the last one."""
         parts: list[list[str]] = [[]]
         letters = iter(written)
         for letter in letters:

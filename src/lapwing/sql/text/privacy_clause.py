@@ -162,7 +162,7 @@ class _Written:
         return Clause(self.span(0, last + 1), asked, confidence, scaled, reuse)
 
     def _name(self, at: int, end: int) -> str:
-        """The name of the term; name, an equals sign and a value must stand here."""
+        """The name of the term; a name, an equals sign and a value are required here."""
         if at == end:
             raise self.refuse("privacy-words", "something is missing before this", start=at, end=at + 1, hint=_EXAMPLE)
         name = self.tokens[at].text.lower()

@@ -1,7 +1,7 @@
 """Lapwing's own words around a statement: ``EXPLAIN PRIVACY``, ``WITH PRIVACY (..)`` and ``SHOW PRIVACY BUDGET``.
 
 They are read at the level of tokens, before anything is parsed, and blanked out: the statement that goes on to ``lapwing.sql.bind`` has
-spaces where they stood, so every later refusal points at the right place of the text as it was written. Comments stay, and are checked with
+spaces in their place, so every later refusal points at the right place of the text as it was written. Comments stay, and are checked with
 the rest. The words are recognised by their place only, so that a table, a column or a common table expression may be called ``privacy``.
 """
 
@@ -44,7 +44,7 @@ _COMMENT_MARK = re.compile(r"/\*|\*/")
 
 
 def read_words(text: str, *, settings: Settings, dialect: str = "duckdb") -> Words:
-    """What is asked of a text, or ``Refused`` with a span of it. A text that holds none of the words is a question as it stands.
+    """The request in a text, or ``Refused`` with a span of it. A text without the words is an unmodified question.
 
     Limits come first: a text that is too long, or that cannot be split into tokens, is left for the binder to refuse.
     """

@@ -1,6 +1,6 @@
-"""Consume all or refuse: the only way the binder looks at a foreign tree.
+"""Consume all or refuse: the binder reads the parser's tree only through this class.
 
-A ``Reader`` stands for one node. The binder takes what it wants to know by name; ``finish`` refuses any argument that is set and was not
+A ``Reader`` wraps one node. The binder takes arguments by name; ``finish`` refuses any argument that is set and was not
 taken. The session remembers which nodes were read, so that at the end every node of the tree must have been.
 """
 
@@ -70,7 +70,7 @@ _REASONS: dict[tuple[str, str], Reason] = {
 
 @dataclass(frozen=True, slots=True)
 class Schemas:
-    """Names that may stand before a table's, in small letters: all tables of a data set are in one schema of one catalogue."""
+    """Names that may qualify a table's, in small letters: all tables of a data set are in one schema of one catalogue."""
 
     schemas: tuple[str, ...] = ("public", "main")
     catalogues: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Session:
     settings: Settings
     schemas: Schemas = Schemas()
     moment: int | None = None
-    """When the statement was asked, in microseconds since 1970, in UTC; None where nobody asks."""
+    """When the statement was asked, in microseconds since 1970, in UTC; None without a request."""
     dialect: str = "duckdb"
     typed_numbers: bool = False
     """Whether numbers are computed with by their types; otherwise all that is not an integer is a double."""
@@ -109,7 +109,7 @@ class Session:
     crossed: list[RowsAtMost] = field(default_factory=list)
     """Joins of answers that pair any row with any row so far."""
     reads_public: bool = False
-    """Whether rows of a public table stand in it as constants."""
+    """Whether it contains rows of a public table as constants."""
     decided: tuple[DecidedRows, ...] = ()
     """Rows of the answers that decide which rows count, as far as they are bought."""
     first: list[Statement] = field(default_factory=list)
@@ -191,7 +191,7 @@ class Reader:
         raise self._source.refuse("sql-unsupported", "this cannot be used like this", node=self.node)
 
     def data_type(self, name: str) -> exp.DType:
-        """The plain type that a type node stands for."""
+        """The plain type of a type node."""
         value = self._take(name)
         if isinstance(value, exp.DType):
             return value

@@ -26,7 +26,7 @@ COMMA DOT L_PAREN R_PAREN L_BRACKET R_BRACKET PLUS DASH STAR SLASH DIV MOD EQ NE
 DOUBLE FLOAT DECIMAL BOOLEAN DATE TIMESTAMP TIMESTAMPNTZ INT BIGINT SMALLINT TINYINT TEXT VARCHAR
 """
 STRUCTURE = frozenset(TokenType[name] for name in _STRUCTURE_WORDS.split())
-"""Tokens that are structure: which of them stand where is what the tree says."""
+"""Structural tokens: the tree determines their places."""
 
 _OTHER_WORDS = """
 ARRAY CAST TRY_CAST EXTRACT SUBSTRING SUBSTR TRIM CONCAT IF FLOOR CEIL CEILING NULLS FIRST LAST
@@ -242,7 +242,7 @@ def _check_kind(source: Source) -> None:
 
 
 def _check_gaps(source: Source) -> None:
-    """What stands between tokens is white space or comments; words that touch are refused, because dialects split them differently."""
+    """Only white space or comments may separate tokens; words that touch are refused, because dialects split them differently."""
     end = 0
     before: Token | None = None
     for token in source.tokens:
@@ -255,7 +255,7 @@ def _check_gaps(source: Source) -> None:
 
 
 def _check_comment(source: Source, gap: str, start: int) -> None:
-    """Between tokens stand white space and comments, -- to the end of the line or /* */ within one another, and nothing else."""
+    """Between tokens there is only white space and comments: -- to the end of the line, or nested /* */."""
     at = 0
     while at < len(gap):
         if gap[at].isspace():
@@ -388,7 +388,7 @@ def substring_words(source: Source) -> Iterator[Token]:
 
 
 def pivot_words(source: Source) -> Iterator[Token]:
-    """The words PIVOT ( and the FOR inside, which keep no position; whatever stands there is read with the node."""
+    """The words PIVOT ( and the FOR inside, which keep no position; their contents are read with the node."""
     depth = 0
     for token, bracket in zip(source.tokens, (*source.tokens[1:], None), strict=True):
         if token.token_type is TokenType.PIVOT and bracket is not None and bracket.token_type is TokenType.L_PAREN:

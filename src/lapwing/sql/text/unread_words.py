@@ -194,7 +194,7 @@ def take_census(source: Source, tree: exp.Expr) -> None:
 
 
 def _check_unplaced(source: Source, nodes: Sequence[exp.Expr], traced: frozenset[int]) -> None:
-    """Names without a position stand as often as there are nodes without one."""
+    """There are as many names without a position as nodes without one."""
     for words, kind in UNPLACED:
         owed = sum(type(node) is kind and node.meta.get("start") is None for node in nodes)
         for token in source.tokens:
@@ -216,7 +216,7 @@ def _check_intervals(source: Source, tree: Sequence[exp.Expr]) -> None:
 
 
 def _check_frames(source: Source, nodes: Sequence[exp.Expr], traced: frozenset[int]) -> None:
-    """The words of frames stand as often as the tree says: the parser keeps them as words, without a position."""
+    """The words of frames occur as often as in the tree: the parser keeps them as words, without a position."""
     frames = [node for node in nodes if isinstance(node, exp.WindowSpec)]
     ends = (str(node.args.get(name) or "") for node in frames for name in ("start", "start_side", "end", "end_side"))
     read = Counter(word for end in ends for word in end.split() if word in FRAME)
@@ -238,7 +238,7 @@ def _structure(source: Source, traced: frozenset[int]) -> Iterator[tuple[TokenTy
 
 
 def _check_names(source: Source, traced: frozenset[int], *, named: int) -> None:
-    """AS stands between something and a name or type; or, as often as WITH or WINDOW gives a name, between that and what stands for it."""
+    """AS is between an expression and a name or type or, once per name of WITH or WINDOW, between the name and its definition."""
     for token, after in zip(source.tokens, (*source.tokens[1:], None), strict=True):
         if token.token_type is TokenType.ALIAS and token.start not in traced:
             if after is not None and after.token_type is TokenType.L_PAREN and named:

@@ -1,8 +1,8 @@
 """Averaging: independent noise on the same answer cancels out.
 
-A tool that draws fresh noise each time a question is asked, and keeps no account, tells the truth to whoever asks often enough: the mean of
-``n`` answers has ``1/n`` of the variance of one. What stops it is not the size of the noise but the account: the same question gets the
-stored answer, and every fresh answer is charged until the budget is spent.
+A tool that draws fresh noise each time a question is asked, and keeps no account, reveals the truth to an analyst who asks often enough:
+the mean of ``n`` answers has ``1/n`` of the variance of one. What stops it is not the size of the noise but the account: the same question
+gets the stored answer, and every fresh answer is charged until the budget is spent.
 """
 
 from __future__ import annotations

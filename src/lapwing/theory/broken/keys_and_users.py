@@ -55,7 +55,7 @@ def key_threshold_on_rows(decay: Fraction) -> Specimen:
 
     def shown_above(count: int) -> dict[int | None, Fraction]:
         law: dict[int | None, Fraction] = {None: Fraction(1)}
-        if count:  # a key nobody has is never shown
+        if count:  # a key without units is never shown
             law = {value: share for value, share in _noisy(count, decay).items() if value >= threshold}
             law[None] = 1 - sum(law.values(), Fraction(0))
         return law

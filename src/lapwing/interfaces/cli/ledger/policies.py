@@ -1,6 +1,6 @@
 """``lapwing ledger admit``, ``propose`` and the other acts of owners and analysts on a ledger that knows them.
 
-What an option does not say stays as it is: admitting somebody again never drops a limit by the way.
+Omitted options change nothing: admitting an analyst again never drops a limit.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def propose(
         proposed = named if epsilon is None else epsilon_of(epsilon, option="--epsilon")
         act = office.propose_budget if what is Proposed.BUDGET else office.propose_ceiling
         number = act(proposed, by=_who(by), reason=reason)
-        typer.echo(f"Proposal {number}: a {what.value} of epsilon {float(proposed):g}. Somebody else now runs:")
+        typer.echo(f"Proposal {number}: a {what.value} of epsilon {float(proposed):g}. Another owner must now run:")
         typer.echo(f"  lapwing -C {_shown(context)} ledger approve {number}")
 
 

@@ -65,5 +65,5 @@ def _pairs(values: dict[str, Any], view: BudgetView) -> list[tuple[str, str]]:
             if limits[key]
         ]
         pairs.append(("limits", "; ".join(limits_in_words) or "none"))
-        pairs.append(("answers", "all admitted analysts see them" if limits["answers_shared"] else "only whoever paid sees them"))
+        pairs.append(("answers", "all admitted analysts see them" if limits["answers_shared"] else "only the analyst who paid sees them"))
     return pairs

@@ -43,7 +43,7 @@ class Vocabulary:
         self.functions = function_names()
 
     def named_in(self, statement: str) -> list[str]:
-        """The tables whose names stand in a statement; all of them where there is none yet."""
+        """The tables named in a statement; all of them if there is none yet."""
         words = set(re.findall(r"\w+", statement.lower()))
         return [table for table in self.columns if table.lower() in words] or list(self.columns)
 

@@ -57,7 +57,7 @@ class ShellSession:
         self.status: int = ExitStatus.OK
         self.is_over = False
         self.share_left: float | None = None
-        """What was left of the budget when it was last heard of."""
+        """The remaining budget as last known."""
         self._left: dict[_Key, Future[Answer]] = {}
         """Statements that were not waited for."""
         self._told_of: set[_Key] = set()
@@ -78,7 +78,7 @@ class ShellSession:
                 return
 
     def _guarded(self, statement: str, work: Callable[[], None]) -> None:
-        """Do something; whatever it raises is told, and remembered as the status."""
+        """Run an action; report any error and store it as the status."""
         self.status = ExitStatus.OK
         try:
             work()

@@ -1,4 +1,4 @@
-"""Where a statement ends: at a semicolon that stands in no text, name or comment."""
+"""The end of a statement: a semicolon outside of texts, names and comments."""
 
 from __future__ import annotations
 

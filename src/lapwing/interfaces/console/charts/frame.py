@@ -51,7 +51,7 @@ def heading(shown: Drawable) -> str:
 
 
 def described(shown: Drawable, kind: ChartKind) -> str:
-    """The chart in words: how many values, the largest and the smallest with their error bars, and how many noise hides."""
+    """The chart as text: how many values, the largest and the smallest with their error bars, and how many noise hides."""
     column, doubtful = shown.column, shown.column.doubtful
     sure = [row for row in range(len(shown.rows)) if not doubtful[row] and column.heights[row] == column.heights[row]]
     counted = f"{len(shown.rows):,} value{'' if len(shown.rows) == 1 else 's'}"
@@ -71,7 +71,7 @@ def described(shown: Drawable, kind: ChartKind) -> str:
 
 
 def framed(canvas: Canvas, shown: Drawable, kind: ChartKind, drawing: Drawing, *, alone: bool, dark: bool = False) -> str:
-    """The whole drawing. One that stands ``alone`` has its own colours and paper; one in a page takes them from the page."""
+    """The whole drawing. With ``alone`` it has its own colours and paper; one in a page takes them from the page."""
     said = [f"Error bars: {percent(shown.confidence)}.", *in_short(shown.column.marks), *drawing.notes]
     notes = [line for note in said for line in svg.lines_of(note, canvas.width - 4, SMALL)]
     below = HEAD + drawing.height + 10

@@ -49,7 +49,7 @@ class Drawable:
     texts: Sequence[tuple[str, ...]]
     """The same, as they are written."""
     written: Sequence[str]
-    """Each value with its error bar, in words."""
+    """Each value with its error bar, as text."""
     is_whole: bool
     """Whether the values are whole numbers: counts, or sums of such."""
     confidence: float
@@ -59,11 +59,11 @@ class Drawable:
     """Its lines, where it goes over time."""
 
     def label(self, row: int) -> str:
-        """What stands beside a value."""
+        """The label of a value."""
         return ", ".join(self.texts[row]) or self.column.name
 
     def hint(self, row: int) -> str:
-        """What is said of a value when somebody asks for it."""
+        """The description of a value on request."""
         label = f"{self.label(row)}: " if self.keys else ""
         return f"{label}{self.written[row]}"
 
@@ -120,7 +120,7 @@ def _kinds(rows: Sequence[tuple[Any, ...]], lines: TimeLines | None, *, is_whole
 
 
 def bin_width(keys: Sequence[Any]) -> float | None:
-    """The width of bins that numbers stand for: all of them whole steps apart, and no more steps than fit. None for anything else."""
+    """The width of the bins of numbers: all of them whole steps apart, and no more steps than fit. None for anything else."""
     numbers = sorted({float(key) for key in keys if isinstance(key, int | float) and not isinstance(key, bool)})
     if len(numbers) < BINS_MIN or any(key is not None and not isinstance(key, int | float) for key in keys):
         return None

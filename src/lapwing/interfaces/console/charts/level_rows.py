@@ -32,7 +32,7 @@ def drawn_rows(canvas: Canvas, shown: Drawable, *, points: bool) -> Drawing:
     for tick in number_ticks(low, high, most=4 if canvas.is_narrow else 6):
         at = scale.place(tick.at)
         look = "lw-axis" if tick.at == 0 and not points else "lw-grid"
-        # On a phone names stand above the bars: the lines leave them room.
+        # On a phone names are above the bars: the lines leave room for them.
         tops = [HEAD + row_height * row + 22 for row in range(count)] if canvas.is_narrow else [HEAD - 2]
         length = 22.0 if canvas.is_narrow else bottom - HEAD + 2
         parts += [svg.line(at, top, at, top + length, class_=look) for top in tops]

@@ -48,7 +48,7 @@ class _Area:
 
 
 def drawn_histogram(canvas: Canvas, shown: Drawable) -> Drawing:
-    """A bar for each bin, next to each other; a bin that is not in the answer is a gap, and NULL stands apart."""
+    """A bar for each bin, next to each other; a bin that is not in the answer is a gap, and NULL is separate."""
     keys: list[Any] = [row[0] for row in shown.rows]
     step = bin_width(keys)
     assert step is not None
@@ -165,7 +165,7 @@ def _band(column: DrawnColumn, piece: Sequence[int], places: Mapping[int, float]
 
 
 def _curves(column: DrawnColumn, piece: Sequence[int], places: Mapping[int, float], area: _Area, looks: _Looks, *, dots: bool) -> list[str]:
-    """The whole piece as a dashed line, and over it what stands clear of its noise; a point between two gaps is a dot."""
+    """The whole piece as a dashed line, and over it the parts that are larger than their noise; a point between two gaps is a dot."""
     doubtful = column.doubtful
     heights = {row: area.up.place(column.heights[row]) for row in piece}
     ways = [(piece, looks.doubt)] if any(doubtful[row] for row in piece) else []
@@ -182,7 +182,7 @@ def _way(places: Sequence[tuple[float, float]]) -> str:
 
 
 def _points(shown: Drawable, rows: Sequence[int], places: Mapping[int, float], area: _Area, looks: _Looks) -> list[str]:
-    """What is said of each value to a pointer: anywhere above its time, and near it where there are other lines."""
+    """The tooltip of each value: anywhere above its time, and near it where there are other lines."""
     if looks.band == "lw-band":
         width, high = max((area.right - area.left) / len(rows), 1.0), area.bottom - area.top
         return [

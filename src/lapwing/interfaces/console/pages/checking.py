@@ -1,4 +1,4 @@
-"""What auditors look at: every entry of the ledger, receipts and whether they are genuine, and the report whose sums can be done again."""
+"""Pages of auditors: every entry of the ledger, the verification of receipts, and the spending report."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def report(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.ALL_HIST
 
 @router.get("/d/{data_set}/receipts")
 async def receipts(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.OWN_HISTORY))]) -> Response:
-    """A form to check a receipt that somebody was given."""
+    """A form to verify a receipt."""
     return await _receipts_page(visit)
 
 

@@ -1,4 +1,4 @@
-"""What there is: the data sets that somebody may see, and what is declared of the tables of one."""
+"""The data sets that a user may see, and the declarations of their tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN_MAX = 40
 
 @router.get("/")
 async def data_sets(visit: Annotated[Visit, Depends(visiting)]) -> Response:
-    """The data sets of whoever visits."""
+    """The data sets of the visitor."""
     visit.request.state.act = "list"
     names = [name for name in sorted(visit.office.desk.served) if visit.identity.may(Act.SEE, name)]
     listed = [await _card(visit, name, opened=place < SHOWN_MAX) for place, name in enumerate(names)]

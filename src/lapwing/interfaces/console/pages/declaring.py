@@ -33,7 +33,7 @@ STEPS = {
     "check": "Check",
 }
 SUSPICION = 0.1
-"""What somebody may have thought before: one in ten."""
+"""The prior used in the examples: one in ten."""
 EPSILONS = ("0.5", "1", "2", "4")
 _OWN = frozenset({TOKEN_FIELD, "step", "go"})
 _FIELDS: dict[str, tuple[str, ...]] = {

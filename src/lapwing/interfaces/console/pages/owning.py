@@ -138,7 +138,7 @@ async def _access_page(visit: DataSetVisit, *, problem: LapwingError | None = No
 
 @router.post("/d/{data_set}/access/proposals/{number}")
 async def decide(number: int, visit: Annotated[DataSetVisit, Depends(visiting_to(Act.DECIDE))]) -> Response:
-    """Carry out what somebody else asked for or proposed, or end it."""
+    """Carry out another person's request or proposal, or end it."""
     decision = Decision(reason=_text(visit, "reason"))
     act = owning.approve if visit.form.get("decision") == "approve" else owning.deny
     try:
@@ -177,7 +177,7 @@ async def admit(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.ADMIT))])
 
 
 def _percent(written: str) -> float | None:
-    """A share of the budget from percent; nothing said leaves it as it was."""
+    """A share of the budget from percent; an empty field changes nothing."""
     if not written.strip():
         return None
     try:
@@ -229,7 +229,7 @@ async def versions(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.SEE))]
 
 @router.post("/d/{data_set}/versions")
 async def prepare(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.PREPARE))]) -> Response:
-    """Write a new version; a script is told how far it is, a browser without one waits."""
+    """Write a new version; a script receives the progress, a browser without one waits."""
     body = PreparationBody(accept_losses=visit.form.get("accept_losses") == "yes")
     reply = await owning.prepare(body, visit.call, visit.request)
     return reply if isinstance(reply, StreamingResponse) else _to(visit, "versions")

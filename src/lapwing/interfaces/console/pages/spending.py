@@ -29,7 +29,7 @@ _NORMS = re.compile(r"norms [0-9a-f]+: ")
 
 @router.get("/d/{data_set}/history")
 async def history(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.OWN_HISTORY))]) -> Response:
-    """What somebody asked and paid, newest first; each question leads back to its answer."""
+    """A user's questions and charges, newest first; each question links to its answer."""
     reply = await asking.history(visit.call, ENTRIES_MAX)
     own = [
         _asked(entry, epsilon)
@@ -42,7 +42,7 @@ async def history(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.OWN_HIS
 
 
 def _asked(entry: dict[str, Any], epsilon: float) -> dict[str, Any]:
-    """A charge as somebody's question; only statements lead to an answer."""
+    """A charge as a user's question; only statements link to an answer."""
     detail = _NORMS.sub("", entry["detail"], count=1)
     fields = {"at": entry["at"], "charge": entry["charge"], "epsilon": epsilon, "detail": detail}
     of_norms = detail != entry["detail"]

@@ -1,6 +1,6 @@
 """API keys and grants, in a database that all replicas share: PostgreSQL, or one file where there is one server.
 
-A key is 256 random bits; what is kept of it is a hash, which is enough for randomness that nobody can guess. A key may be narrower than
+A key is 256 random bits; what is kept of it is a hash, which suffices for randomness that cannot be guessed. A key may be narrower than
 the person it is of: for one data set, or for one role.
 """
 
@@ -122,7 +122,7 @@ class Identities:
     # -- after a restore ----------------------------------------------------------------------------------------------------------
 
     def mark_restored(self) -> int:
-        """End every API key and session and let nobody in: what was revoked or withdrawn since the backup is not known. How many keys."""
+        """Revoke every API key and session and admit no one: revocations since the backup are unknown. Returns the number of keys."""
         now = moment_text(datetime.now(UTC))
         self.sessions.end_all()
         with self._engine.begin() as connection:
@@ -210,7 +210,7 @@ class Identities:
             return [KeyEntry(*row) for row in connection.execute(sa.select(*columns).order_by(_keys.c.made_at.desc())).all()]
 
     def of_key(self, key: str) -> Identity | None:
-        """Whose key this is; None for one that was never given out, is revoked or has expired: nobody is told which."""
+        """The owner of this key; None for an unknown, revoked or expired key, without distinction."""
         shaped = _KEY.fullmatch(key)
         if shaped is None:
             return None
@@ -258,7 +258,7 @@ class Identities:
             return set(connection.execute(sa.select(_keys.c.key_id).where(_keys.c.key_id.in_(key_ids) & good)).scalars())
 
     def of_key_id(self, key_id: str) -> Identity | None:
-        """Whose key this is, for somebody who showed before that they have it; None where it is not good any more."""
+        """The owner of a key that was verified before; None if it is no longer valid."""
         with _reached(), self._engine.connect() as connection:
             row = connection.execute(sa.select(_keys).where(_keys.c.key_id == key_id)).first()
         if row is None or row.revoked_at is not None or row.expires_at <= moment_text(datetime.now(UTC)):

@@ -1,4 +1,4 @@
-"""Who may do what: one table, asked by every face. What is not in it is not allowed."""
+"""Rights: one table, used by every interface. Everything else is forbidden."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 EVERY = "*"
-"""Stands for every data set in a grant."""
+"""Denotes every data set in a grant."""
 
 
 class Role(StrEnum):
-    """What somebody is, on one data set or on all."""
+    """A role on one data set or on all."""
 
     ANALYST = "analyst"
     """Asks, and pays from the budget."""
@@ -48,7 +48,7 @@ class Act(StrEnum):
     """Receipts of charges that others paid."""
     METRICS = "metrics"
     DECLARE = "declare"
-    """A new data set. It is nobody's yet, so only a role on every data set counts."""
+    """A new data set. It has no owner yet, so only a role on every data set counts."""
 
 
 RIGHTS: dict[Role, frozenset[Act]] = {
@@ -92,7 +92,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Somebody whose credential was checked, with what is granted to them."""
+    """An authenticated user with the user's grants."""
 
     name: str
     grants: frozenset[Grant]

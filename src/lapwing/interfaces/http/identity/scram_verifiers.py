@@ -7,7 +7,7 @@ import hmac
 from dataclasses import dataclass
 
 ITERATIONS = 4_096
-"""A key is 256 random bits: nobody guesses it, however fast."""
+"""A key is 256 random bits: it cannot be guessed, even without a slow hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,5 +31,5 @@ def verifier_of(password: str, salt: bytes, *, iterations: int = ITERATIONS) -> 
 
 
 def salt_of(secret: bytes, name: str) -> bytes:
-    """The salt of all keys of a person: a function of the name, so that a name that nobody has gets one like any other."""
+    """The salt of all keys of a person: a function of the name, so that an unknown name gets one like any other."""
     return hmac.digest(secret, b"salt of " + name.encode("utf-8"), "sha256")[:16]

@@ -1,6 +1,6 @@
 """Sessions of the console, in the database that all replicas share: any worker knows them, and ending one ends it everywhere.
 
-What the browser holds is 256 random bits; what is kept of it is a hash. A session keeps by what somebody showed who they are, and not what
+The browser holds 256 random bits; the server stores a hash. A session stores the kind of credential, and not the
 they may do: that is looked up for each request, so that a key that was revoked or a role that was withdrawn is gone at once.
 """
 
@@ -29,7 +29,7 @@ _sessions = sa.Table(
     sa.Column("expires_at", sa.String(40), nullable=False),
 )
 SEEN_SECONDS = 60
-"""That somebody was seen is written down this often, not for each request."""
+"""The time of last use is stored this often, not for each request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Sessions:
         _tables.create_all(self._engine)
 
     def begin(self, who: SignedIn, *, hours: float) -> str:
-        """A new session; what the browser is to hold. Those that are over are forgotten by the way."""
+        """Begin a session and return the browser's token. Expired sessions are purged."""
         value, now = secrets.token_urlsafe(32), datetime.now(UTC)
         row = {
             "session_sha256": _hash(value),

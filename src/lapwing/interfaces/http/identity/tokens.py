@@ -1,4 +1,4 @@
-"""Tokens of an OpenID provider: a signature that the issuer's keys check, for this server, not expired. Anything else is nobody."""
+"""Tokens of an OpenID provider: a signature that the issuer's keys check, for this server, not expired. Any other token is rejected."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Fetch = Callable[[str], Any]
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
-    """Whose tokens are accepted, and what in them says who somebody is."""
+    """The accepted issuers, and the claim that identifies a user."""
 
     url: str
     audience: str
@@ -57,10 +57,10 @@ class TokenHolder:
 
 
 class _Staying(urllib.request.HTTPRedirectHandler):
-    """Follows nobody elsewhere: what the provider says comes from the address that it was asked at."""
+    """Follows no redirects: the provider's documents come from the requested address."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """None is an error to whoever asked."""
+        """A redirect is an error for the caller."""
 
 
 def fetch_json(url: str, form: bytes | None = None, headers: Mapping[str, str] | None = None) -> Any:
@@ -155,7 +155,7 @@ class Tokens:
         return age > KEYS_SECONDS or (key_id not in self._keys and age > UNKNOWN_KEY_SECONDS)
 
     def _is_good_meanwhile(self, key_id: str) -> bool:
-        """Whoever has a key that is known does not wait while somebody fetches them."""
+        """Requests with a known key do not wait while another thread fetches the keys."""
         return key_id in self._keys and self._gate.locked() and time.monotonic() - self._fetched <= 2 * KEYS_SECONDS
 
     def _fetch_keys(self) -> None:

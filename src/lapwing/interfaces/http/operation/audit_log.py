@@ -158,11 +158,11 @@ def _line(*, request: object, **said: object) -> bytes:
 
 
 def _opened(path: Path) -> int:
-    """The file, made where there is none. Nobody else may read it; a group may, where somebody gave it to one."""
+    """The file, made where there is none. No one else may read it, except a group to which it was assigned."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     mode = os.fstat(file).st_mode
     if stat.S_ISREG(mode) and mode & stat.S_IRWXO:
-        with suppress(PermissionError):  # it is somebody else's
+        with suppress(PermissionError):  # it belongs to another user
             os.fchmod(file, stat.S_IMODE(mode) & ~stat.S_IRWXO)
     return file
 

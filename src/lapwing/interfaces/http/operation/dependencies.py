@@ -1,7 +1,7 @@
 """What a worker needs outside of itself, and whether it is there: the database of identities, ledgers, and the wire's shadow.
 
-A look at a part runs in a thread of its own, one at a time, and what it saw is kept for a moment: however many ask, a part is asked little,
-so strangers may ask too. Whoever asks waits for a bounded time; a part that has said nothing by then is down.
+Each part is probed in its own thread, one probe at a time, and the result is cached briefly: many requests cause few probes,
+so unauthenticated clients may ask too. A request waits for a bounded time; a part without a reply by then is down.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from lapwing.ledger.protocol import Balance
 KEPT_SECONDS = 1.0
 """How long what was seen is not looked for again."""
 WAIT_SECONDS = 1.5
-"""How long a look is waited for: a server that asks each other second hears of a part that says nothing."""
+"""Timeout of a probe: a monitor that polls every other second notices a silent part."""
 IDENTITIES, LEDGER, SHADOW = "the database of identities", "the ledger", "the database behind the wire's catalogue"
-"""Parts, as strangers hear of them: no more than their kinds."""
+"""Parts as shown to unauthenticated clients: only their kinds."""
 
 Seen = TypeVar("Seen")
 
 
 class DependencyProbe(Generic[Seen]):
-    """Looks at one part: ``look`` gives what it says, or fails."""
+    """Probes one part: ``look`` returns its reply, or fails."""
 
     def __init__(self, look: Callable[[], Seen]) -> None:
         self.look = look

@@ -11,7 +11,7 @@ from pathlib import Path
 from lapwing.interfaces.http.operation.worker_counts import LEFT_OUT, PASSING, WorkerCounts
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
-"""Those that are counted and logged by their names. Whoever calls may make up others, as long as they like."""
+"""Methods that are counted and logged by name. Callers can invent others of any length."""
 COUNTS_DIRECTORY = "counts"
 """Of the server's home: where workers count."""
 DATA_SETS_MAX = 1_000
@@ -77,7 +77,7 @@ class Metrics:
         self._counts.add(sample_name(PASSING, face=face), by)
 
     def text(self, data_sets: Iterable[str], gauges: dict[str, float]) -> str:
-        """The exposition: what all workers counted, also of data sets that nobody asked, and ``gauges`` as they stand."""
+        """The exposition: what all workers counted, also of data sets without requests, and ``gauges`` unchanged."""
         totals = self._counts.totals()
         samples: dict[str, float] = {sample_name(family, data_set=one): 0 for one in data_sets for family in (_ANSWERS, _MISSED)}
         samples |= {sample: count / 1e6 if sample.startswith(f"{_MOMENTS}_sum") else count for sample, count in totals.counts.items()}

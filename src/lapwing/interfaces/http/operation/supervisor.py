@@ -1,6 +1,6 @@
 """Several workers, and the process that looks after them: a lost worker is replaced, and the log says which and why.
 
-Once a worker has started, the server ends only when it is told to. A worker that cannot start, say because the database of identities is
+Once a worker has started, the server ends only on a signal. A worker that cannot start, say because the database of identities is
 away, is tried again and again; what is wrong is said once, and once more when it is over. Where no worker can start in the first place, the
 server says why and ends with a status that is not 0.
 """
@@ -26,7 +26,7 @@ from lapwing.errors import LapwingError
 _log = logging.getLogger("lapwing.server")
 _spawn = multiprocessing.get_context("spawn")
 LOOK_SECONDS = 0.5
-"""How often workers are looked at."""
+"""Interval in seconds between checks of the workers."""
 RETRY_SECONDS_MAX = 16.0
 """A worker that is lost is replaced at once, the next one in its place after 1, 2, 4, ... seconds, until one has lasted for so long."""
 FIRST_SECONDS = 120.0
@@ -60,7 +60,7 @@ def _answer(server: uvicorn.Server, supervisor: Connection) -> None:
                 continue
             has_started = server.started
             supervisor.send(has_started)
-    except (EOFError, OSError):  # the supervisor was killed: nobody would stop this process later, nor free its port
+    except (EOFError, OSError):  # the supervisor was killed: otherwise this process would never stop nor free its port
         os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -116,7 +116,7 @@ class WorkerProcess:
             return f"was ended by signal {-status}"
 
     def ended_in_order(self) -> bool:
-        """Whether it ended as one that is told to stop, or had nothing to finish."""
+        """Whether it ended after a stop signal, or had nothing to finish."""
         return not self.has_started or self._process.exitcode in (0, -signal.SIGTERM)
 
     def kill(self) -> None:
@@ -157,7 +157,7 @@ class Supervisor:
         self._is_told_to_stop = False
 
     def run(self) -> None:
-        """Until it is told to stop; what runs by then comes to its end."""
+        """Run until a stop signal; running requests are completed."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._told_to_stop)
         try:
@@ -194,7 +194,7 @@ class Supervisor:
         return WorkerProcess(self._config, self._listening)
 
     def _why_lost(self, worker: WorkerProcess) -> str:
-        """Why a worker is lost, in words; it is gone by then. Empty for one that is well."""
+        """The reason why a worker was lost, as text. Empty for a healthy one."""
         ended, silent = worker.ended(), worker.look()
         if ended or silent < (self._silent_seconds if worker.was_heard else FIRST_SECONDS):
             return ended

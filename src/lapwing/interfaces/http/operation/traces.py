@@ -29,7 +29,7 @@ class RepliedCall:
     code: str | None
     act: str
     data_set: str
-    """Empty where it is not one that whoever called may see."""
+    """Empty if the caller may not see it."""
     request: str
     began: int
     ended: int
@@ -48,7 +48,7 @@ class Tracing(Protocol):
 
 
 class NoTraces:
-    """Nobody wants to know."""
+    """Traces are disabled."""
 
     def replied(self, call: RepliedCall, notes: CallNotes) -> None:
         """Forget it."""

@@ -1,7 +1,7 @@
 """Counts of all workers of a server, kept when a worker dies: each worker has a file of its own, and a scrape adds them up.
 
 A worker's file is mapped into its memory: counting is a store of eight bytes, and what was counted is there after the worker was killed. It
-holds a lock on the file for as long as it lives, and no longer, whatever ends it. So a file that nobody locks is of a worker that is gone:
+holds a lock on the file for as long as it lives, and no longer, whatever ends it. So an unlocked file belongs to a worker that has ended:
 its counts are added to those of others that are gone, once, and the file is removed. A count never goes down while the server runs.
 """
 
@@ -49,7 +49,7 @@ class Totals:
 
 
 def begin_anew(directory: Path) -> None:
-    """When the server starts: a directory for nobody else, without what earlier runs left there."""
+    """Prepare a private directory at the start of the server, without files of earlier runs."""
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
         directory.chmod(0o700)
@@ -141,7 +141,7 @@ def _new_file(directory: Path) -> int:
 
 
 def _sum(directory: Path) -> Totals:
-    """Pre: nobody else adds up. Should this process die here, no count is lost, and none is counted twice."""
+    """Pre: no other process adds up. Should this process die here, no count is lost, and none is counted twice."""
     try:
         kept = json.loads((directory / _GONE).read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What analysts do: see what is declared, see the price, ask, look at what was answered."""
+"""Routes of analysts: declarations, price, questions, history."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lapwing.owner.policies import own_terms, request_share
 from lapwing.receipts import check, receipt_fields, receipt_value
 
 HISTORY_LOOKED_THROUGH = 10_000
-"""Newest entries among which somebody's own are looked for."""
+"""Newest entries that are searched for the caller's own."""
 LOOK_AGAIN_SECONDS = 2
 router = APIRouter(prefix="/v1", tags=["asking"])
 ANSWERS: dict[int | str, dict[str, Any]] = {200: {"description": "the answer", "content": {name: {} for name in formats.FORMATS}}}
@@ -57,7 +57,7 @@ def me(
 async def data_sets(
     identity: Annotated[Identity, Depends(identified)], office: Annotated[AppState, Depends(office_of)], request: Request
 ) -> dict[str, Any]:
-    """The data sets that whoever calls may see."""
+    """The data sets that the caller may see."""
     request.state.act = "list"
     return {"data_sets": [name for name in sorted(office.desk.served) if identity.may(Act.SEE, name)]}
 
@@ -239,7 +239,7 @@ async def request_more(wish: Wish, call: Annotated[AuthorizedRequest, Depends(to
 
 
 def _entries(opened: DataSet, call: AuthorizedRequest, limit: int) -> list[Entry]:
-    """The newest entries that whoever calls may see."""
+    """The newest entries that the caller may see."""
     if call.identity.may(Act.ALL_HISTORY, call.served.data_set_id):
         return list(opened.history(limit=limit))
     return [entry for entry in opened.history(limit=HISTORY_LOOKED_THROUGH) if entry.analyst == call.identity.name][:limit]
@@ -254,6 +254,6 @@ def form_of(request: Request) -> str:
 
 
 def later(key: str) -> Response:
-    """Told to send the same request again."""
+    """The refusal that asks to send the same request again."""
     headers = {"Idempotency-Key": key, "Retry-After": str(LOOK_AGAIN_SECONDS)}
     return JSONResponse({"state": "in progress", "idempotency_key": key}, status_code=202, headers=headers)

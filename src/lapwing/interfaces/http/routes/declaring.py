@@ -18,7 +18,7 @@ router = APIRouter(prefix="/v1", tags=["declaring"])
 
 
 def declaring_by(who: Callable[..., Identity]) -> Callable[..., AppState]:
-    """The dependency of whatever declares: for owners of every data set, since a new one is nobody's yet."""
+    """The dependency of whatever declares: for owners of every data set, since a new one has no owner yet."""
 
     def allowed(request: Request, office: Annotated[AppState, Depends(office_of)], identity: Identity = Depends(who)) -> AppState:  # noqa: B008
         request.state.act = Act.DECLARE.value

@@ -31,7 +31,7 @@ _HINT = "questions about the catalogue may call functions that change nothing; a
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Something we write, and the place in the client's text that it stands for."""
+    """A generated text, and the place in the client's text that it replaces."""
 
     text: str
     place: int
@@ -166,7 +166,7 @@ class PieceWriter:
             self._require("]")
 
     def _standard_type(self, name: str) -> bool:
-        """A type that the SQL standard writes in words of its own."""
+        """A type with its own syntax in the SQL standard."""
         if name == "double":
             self._keyword("double")
             self._require("precision")

@@ -26,7 +26,7 @@ _FRAME_WORDS = ("unbounded", "preceding", "following", "current", "row", "exclud
 
 @dataclass(frozen=True, slots=True)
 class WrittenQuery:
-    """A statement for the shadow, and where each piece of it stands in the client's text."""
+    """A statement for the shadow, and the place of each piece in the client's text."""
 
     text: str
     places: tuple[tuple[int, int], ...]

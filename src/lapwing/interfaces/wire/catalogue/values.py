@@ -29,7 +29,7 @@ _GRAMMAR_FUNCTIONS = {
     "overlay": (",", "placing", "from", "for"),
     "trim": (",", "from"),
 }
-"""Functions that are written into PostgreSQL's grammar, with what stands between their arguments."""
+"""Functions with their own syntax in PostgreSQL's grammar, with the separators of their arguments."""
 _OPERATOR = re.compile(r"[+\-*/<>=~!@#%^&|`?]+")
 
 
@@ -59,7 +59,7 @@ class ValueWriter(PieceWriter):
         self._depth -= 1
 
     def _infix(self) -> bool:
-        """What stands between two operands, with the second."""
+        """The operator between two operands, with the second operand."""
         if self._keyword("and", "or", "escape", "overlaps"):
             self._operand()
         elif self._says("not") and self._says("like", "ilike", "similar", "between", "in", ahead=1):

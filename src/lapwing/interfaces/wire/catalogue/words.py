@@ -135,7 +135,7 @@ class Guard:
 
     arguments: int
     template: str
-    """What is written for a call; ``{0}`` and ``{1}`` stand for its arguments."""
+    """The text for a call; ``{0}`` and ``{1}`` are its arguments."""
 
 
 def _of_own_database(call: str) -> str:

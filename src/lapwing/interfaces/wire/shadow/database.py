@@ -29,7 +29,7 @@ MARK = "shadow of a Lapwing data set: no row is ever in it"
 _FORMAT = 2
 """Changes when shadows are to be made anew although their declarations are as before."""
 _MAKING = 0x6C61_7077_696E_67
-"""The lock of whoever makes a shadow."""
+"""The lock for creating a shadow."""
 _TIMEOUT = "10s"
 _SESSION = {
     "statement_timeout": _TIMEOUT,
@@ -67,7 +67,7 @@ class DeclaredTable:
 
 
 def address_of(url: str, *, database: str, role: str, password: str) -> ShadowAddress:
-    """Where sessions find the shadow, from the address of whoever makes it."""
+    """The address of the shadow for sessions, from the address used to create it."""
     parts = urlsplit(url)
     if parts.scheme not in ("postgresql", "postgres"):
         raise LapwingError("server-configuration", "wire.shadow is the address of a PostgreSQL server: postgresql://...")
@@ -265,7 +265,7 @@ def _make_table(connection: psycopg.Connection, whom: sql.Identifier, table: Dec
         columns.append(sql.SQL(form).format(sql.Identifier(column.name), sql.SQL(column.type_name)))
     body = sql.SQL(", ").join(columns)
     connection.execute(sql.SQL("CREATE TABLE {} ({}) WITH (autovacuum_enabled = false)").format(name, body))
-    # The one right that makes a table show in information_schema and lets nobody read it.
+    # The only right that makes a table visible in information_schema without allowing to read it.
     connection.execute(sql.SQL("GRANT REFERENCES ON {} TO {}").format(name, whom))
     if table.description:
         connection.execute(sql.SQL("COMMENT ON TABLE {} IS {}").format(name, sql.Literal(table.description)))

@@ -35,7 +35,7 @@ _HEAD_BYTES = 5
 PIECE_BYTES = 2**16
 """Read at once, before others have their turn."""
 CANCEL_AGAIN_SECONDS = 0.3
-"""PostgreSQL does not hear what comes while it prepares machine code for a long query."""
+"""PostgreSQL does not process messages while it compiles a long query (JIT)."""
 STOP_SECONDS = 15.0
 """A query that was broken off is waited for so long: more than PostgreSQL itself lets it run."""
 
@@ -143,7 +143,7 @@ class ShadowLink:
                 return
 
     async def prepare(self, text: str, types: Sequence[int]) -> Prepared:
-        """Have a query read, and hear of its parameters and columns. PostgreSQL takes one statement here, never several."""
+        """Have a query parsed, and receive its parameters and columns. PostgreSQL takes one statement here, never several."""
         kinds = struct.pack("!H", len(types)) + b"".join(struct.pack("!I", one) for one in types)
         self._send(message(b"P", zero_ended("") + zero_ended(text) + kinds) + message(b"D", b"S\0") + message(b"S"))
         parameters: tuple[int, ...] = ()
@@ -221,13 +221,13 @@ class ShadowLink:
         return others, ShadowRows(bytes(rows), ends)
 
     def _message_end(self, at: int) -> int:
-        """Where the message that begins here ends, as far as it is told by now."""
+        """The end of the message that begins here, as far as it is known."""
         if len(self._ahead) < at + _HEAD_BYTES:
             return at + _HEAD_BYTES
         return at + 1 + int.from_bytes(self._ahead[at + 1 : at + _HEAD_BYTES], "big")
 
     async def stop(self) -> None:
-        """Have it end what it does, and give it up: whoever has it next might be cancelled instead."""
+        """Cancel its query and close it: otherwise the cancellation might hit its next user."""
         ended = asyncio.ensure_future(self._ended())
         try:
             with suppress(OSError, EOFError, ProtocolError, TimeoutError):
@@ -240,7 +240,7 @@ class ShadowLink:
             self.close()
 
     async def _ended(self) -> None:
-        """Come back when the shadow's process is gone; what it still says is of no interest."""
+        """Return when the shadow's process has ended; its remaining output is discarded."""
         with suppress(OSError):
             self._writer.write(message(b"X"))
             while await self._reader.read(PIECE_BYTES):
@@ -250,7 +250,7 @@ class ShadowLink:
         reader, writer = await _connected(self._address)
         try:
             writer.write(struct.pack("!II", 16, CANCEL_REQUEST) + self._key)
-            await reader.read()  # it has been told
+            await reader.read()  # it has been signalled
         finally:
             writer.close()
 

@@ -43,7 +43,7 @@ class ShadowPool:
             link = await self._open(fresh=False)
             try:
                 await link.use(settings)
-            except (OSError, EOFError, ProtocolError):  # it broke while nobody had it
+            except (OSError, EOFError, ProtocolError):  # it broke while idle
                 link.close()
                 link = await self._open(fresh=True)
                 await link.use(settings)
@@ -58,7 +58,7 @@ class ShadowPool:
             raise LapwingError("unavailable", _UNREACHABLE) from error
 
     def _leave(self, link: ShadowLink | None, own: asyncio.Semaphore) -> None:
-        """Give back a place and the connection in it. Whoever leaves does not wait for the query that they left behind."""
+        """Release a slot and its connection. The caller does not wait for an abandoned query."""
         if link is not None and not link.idle:
             task = asyncio.ensure_future(self._stopped(link, own))
             self._stopping.add(task)
