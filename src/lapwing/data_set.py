@@ -188,7 +188,7 @@ class DataSet:
 
         ``with`` opens it and charges for all ``starts``; each fresh count uses one up. Every count is right within ``alpha`` of all rows,
         in ``confidence`` of all cases. ``epsilon`` is the most that it may cost. Weights start from nothing known, or from a release.
-        ``rows`` says about how many rows there are, where that is neither declared nor bought. It is dear: look at ``explain()`` first.
+        ``rows`` says about how many rows there are, where that is neither declared nor bought. It is expensive: see ``explain()`` first.
         """
         from lapwing.asking.weights_session import plan_weights
 

@@ -58,7 +58,7 @@ class WeightedOutcomes(Generic[Outcome]):
 class Deviation(Generic[Type, Outcome]):
     """One way not to be honest: the others report the truth, ``liars`` are of these types and report ``reports`` instead.
 
-    ``member`` says which of the liars is looked at. ``honest`` and ``lying`` are what each outcome is worth to that one.
+    ``member`` says which of the liars the gain is of. ``honest`` and ``lying`` are what each outcome is worth to that one.
     """
 
     others: tuple[Type, ...]

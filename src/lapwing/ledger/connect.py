@@ -139,7 +139,7 @@ def open_local(place: Place, declaration: Declaration) -> LocalLedger:
 
 
 def default_analyst(place: Place) -> str:
-    """Who asks when nobody says: the user of the operating system, where the ledger knows analysts."""
+    """The default analyst: the user of the operating system, if the ledger knows analysts."""
     return LOCAL_ANALYST if place.server is None else system_user()
 
 

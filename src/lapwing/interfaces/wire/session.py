@@ -136,7 +136,7 @@ class WireSession:
             raise ProtocolError("an unknown message")
 
     async def _guarded(self, work: Coroutine[Any, Any, None], *, simple: bool) -> None:
-        """Do the work of one message; its error is told, and ends the transaction's luck."""
+        """Handle one message. An error is sent to the client and aborts the transaction."""
         try:
             await self._ended(work)
             return

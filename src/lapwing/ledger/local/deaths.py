@@ -1,6 +1,6 @@
 """What is left behind by a process that died while it was answering: its charge is forfeited, and too many such deaths close the data set.
 
-A process may die because of the rows it was reading, and that it died is seen by whoever asked, who paid next to nothing for it. Nobody can
+A process may die because of the rows it was reading, and the analyst sees that it died, at almost no cost. Nobody can
 tell such a death from that of a process that was killed by hand. So they are counted, until the owner re-opens the data set: a few kills
 close nothing, and what can be learnt by provoking deaths is bounded by their number. A process that is told to stop (SIGTERM, SIGHUP,
 an interrupt) forfeits its charge itself and does not count; neither does one that went with its machine.

@@ -1,4 +1,4 @@
-"""What is looked at when a ledger on PostgreSQL is opened: is it the one that was anchored, in its newest state, for this data?
+"""Checks when a ledger on PostgreSQL is opened: is it the one that was anchored, in its newest state, for this data?
 
 Only reading, and deciding what does not agree; what the owner's override then writes is in :mod:`lapwing.ledger.postgres.ledger`.
 """

@@ -7,7 +7,7 @@ residual and S_B the sums over all axes but B,
     Cov(w, v) = sum over A of <P_A w, P_A v> / (n_(U-A) * n_(V-A) * q_A),    P_A = sum over B < A of (-1)^|A-B| / n_(A-B) * S_B,
 
 for sums w over U and v over V. Collected by B this is a sum of products <S_B w, S_B v> with public coefficients. Sums of weights by group
-and cell are quick to make, so all groups are done together. No count is looked at.
+and cell are quick to make, so all groups are done together. No count is read.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class _Uncovered(Exception):
 
 
 def covered_queries(statement: Statement, facts: Facts, marginals: PublicMarginals) -> tuple[CoveredQuery, ...] | NotCovered:
-    """The private queries of a statement over the cells of marginals, or why that is not possible. No count is looked at."""
+    """The private queries of a statement over the cells of marginals, or why that is not possible. No count is read."""
     if statement.first:
         return NotCovered("another answer decides which rows count")
     try:

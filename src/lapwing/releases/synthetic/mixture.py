@@ -41,9 +41,9 @@ WARMING = 50
 SPREAD = 0.2
 """Deviation of the logits at the beginning, around the one-way tables: without it all components would stay equal."""
 LOOK_CLOSELY, LOOK_EVERY = 50, 10
-"""The residual is looked at after each of the first steps, and after each tenth from then on."""
+"""The residual is checked after each of the first steps, and after each tenth from then on."""
 PATIENCE = 200
-"""Steps after which a fit is let go at one deviation above what it should explain."""
+"""Steps after which a fit is accepted at one deviation above what it should explain."""
 _LEAST_SHARE = 1e-4
 _QUICK, _SLOW, _NOTHING = np.float32(0.9), np.float32(0.999), np.float32(1e-10)
 
@@ -136,7 +136,7 @@ class _Target:
         """The mean squared residual, in deviations, at which a fit has explained the tables.
 
         The truth has 1 in the mean, with a deviation of sqrt(2 / cells). A fit that is still above 1 after many steps has met noise that is
-        larger than its mean, and is let go at up to two deviations more.
+        larger than its mean, and is accepted at up to two deviations more.
         """
         return 1.0 + min(2.0, step / PATIENCE) * math.sqrt(2.0 / max(self.cells, 1))
 

@@ -60,7 +60,7 @@ class _Staying(urllib.request.HTTPRedirectHandler):
     """Follows nobody elsewhere: what the provider says comes from the address that it was asked at."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """None is an error to whoever asked."""
+        """The caller treats None as an error."""
 
 
 def fetch_json(url: str, form: bytes | None = None, headers: Mapping[str, str] | None = None) -> Any:
