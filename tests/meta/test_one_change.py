@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import re
 from pathlib import Path
 
 import pytest
 
-from lapwing.asking import options
+from lapwing.asking.options import AskOptions
 from lapwing.interfaces.console.navigation import ENTRIES
 from lapwing.sql.rows.variance_aggregates import ONE, TWO
 from lapwing.statements import AggregateKind
-from tests.meta.tree import DOCS, ROOT, SOURCE
+from tests.meta.tree import DOCS, ROOT, SOURCE, python_files
 
 PAGE = DOCS / "how-to" / "what-one-change-touches.md"
 AGGREGATE, OPTION, ROUTE = "Add an aggregate", "Add an option of `ask()`", "Add an HTTP route with its page"
@@ -81,10 +82,22 @@ def test_a_route_with_its_page_is_in_the_listed_files_only() -> None:
     assert reached == _source_files(ROUTE)
 
 
-def test_every_option_is_documented() -> None:
-    """The options are the fields of ``AskOptions``."""
-    asked = getattr(options, "AskOptions", None)
-    if asked is None:
-        pytest.skip("the options are arguments still")
-    reference = "\n".join(path.read_text(encoding="utf-8") for path in sorted((DOCS / "reference").glob("*.md")))
-    assert [field.name for field in dataclasses.fields(asked) if not re.search(rf"\b{field.name}\b", reference)] == []
+def _parameters(path: Path) -> set[str]:
+    """Names of parameters of all functions of a module."""
+    functions = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef)]
+    return {one.arg for node in functions for one in (*node.args.args, *node.args.kwonlyargs)}
+
+
+def test_every_option_is_in_the_listed_files() -> None:
+    texts = {file: (ROOT / file).read_text(encoding="utf-8") for file, _ in _listed(OPTION)}
+    for name in (field.name for field in dataclasses.fields(AskOptions)):
+        assert [file for file, text in texts.items() if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_no_interface_passes_options_by_hand() -> None:
+    """Only the command line, whose flags are parameters, names an option in a signature."""
+    own = {"scaled_groups", "reuse"}
+    assert own <= {field.name for field in dataclasses.fields(AskOptions)}
+    paths = [*python_files(SOURCE / "interfaces"), SOURCE / "data_set.py", SOURCE / "asking" / "ask.py"]
+    named = {path.relative_to(ROOT).as_posix() for path in paths if own & _parameters(path)}
+    assert named == {"src/lapwing/interfaces/cli/analysing.py"}

@@ -86,7 +86,7 @@ def explanation(
     if first.loss and not stored:
         part_of_price = percent(round(_part_of(first, price_of_all), 3))
         sample = sample_text(norms.one_in, unit)
-        lines.append(("norms", f"{part_of_price} of it first buys how much each {unit} adds{sample}; bounds will fit that, not as below"))
+        lines.append(("norms", f"{part_of_price} of it first buys how much each {unit} adds{sample}; bounds will fit that and may change"))
     if balance.budget.order is not None and balance.spent.pure is not None and price_of_all.pure is None and not stored:
         left, after = (1 - share_of_cost(balance.budget, spent) for spent in (balance.spent, balance.spent + price_of_all))
         lines.append(

@@ -1,6 +1,6 @@
-"""The only gate to noise: Certified + Permit + exact integers -> noisy columns.
+"""The gate to noise for a plan: Certified + Permit + exact integers -> noisy columns. ``count_stream`` is the gate for a session of counts.
 
-Noise is drawn here and nowhere else, once per cell, after the charge is durable. Each permit is taken once. What is returned is
+Noise is drawn in these two modules only, here once per cell, after the charge is durable. Each permit is taken once. What both return is
 (with the ledger's admission rule) everything that depends on protected rows. Proof: docs/proofs/release.md.
 """
 

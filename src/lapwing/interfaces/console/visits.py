@@ -43,7 +43,7 @@ class Visit:
         return rendered(self.request, template, status=status, identity=self.identity, token=token, **values)
 
     def go(self, path: str) -> Response:
-        """Have the browser look elsewhere, with a GET."""
+        """Redirect the browser, with a GET."""
         return RedirectResponse(path, status_code=303)
 
 

@@ -17,7 +17,7 @@ Amount = Annotated[str, Field(max_length=100)] | Annotated[float, Field(allow_in
 
 
 class StrictBody(BaseModel):
-    """Bodies have no words that are not known."""
+    """Unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 

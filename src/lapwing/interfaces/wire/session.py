@@ -136,7 +136,7 @@ class WireSession:
             raise ProtocolError("an unknown message")
 
     async def _guarded(self, work: Coroutine[Any, Any, None], *, simple: bool) -> None:
-        """Process one message; an error is reported and aborts the transaction."""
+        """Handle one message. An error is sent to the client and aborts the transaction."""
         try:
             await self._ended(work)
             return

@@ -97,7 +97,7 @@ class Identity:
     name: str
     grants: frozenset[Grant]
     credential: str
-    """How they showed who they are, for the audit log: the number of an API key, or the issuer of a token."""
+    """The credential, for the audit log: the number of an API key, or the issuer of a token."""
 
     def may(self, act: Act, data_set: str) -> bool:
         """Whether one of their roles on this data set allows it."""

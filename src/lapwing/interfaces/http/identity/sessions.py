@@ -1,7 +1,7 @@
 """Sessions of the console, in the database that all replicas share: any worker knows them, and ending one ends it everywhere.
 
-The browser holds 256 random bits; the server stores a hash. A session stores the kind of credential, and not the
-they may do: that is looked up for each request, so that a key that was revoked or a role that was withdrawn is gone at once.
+What the browser holds is 256 random bits; what is kept of it is a hash. A session stores the credential, not the
+rights: each request looks these up, so a revoked key or a withdrawn role takes effect at once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SEEN_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """Who showed who they are, and by what: an API key, or, where that is empty, a token of the OpenID provider with these groups."""
+    """The identity and its credential: an API key or, if that is empty, a token of the OpenID provider with these groups."""
 
     name: str
     key_id: str = ""
@@ -52,7 +52,7 @@ class Sessions:
         _tables.create_all(self._engine)
 
     def begin(self, who: SignedIn, *, hours: float) -> str:
-        """Begin a session and return the browser's token. Expired sessions are purged."""
+        """Create a session and return the browser's secret. Expired sessions are purged."""
         value, now = secrets.token_urlsafe(32), datetime.now(UTC)
         row = {
             "session_sha256": _hash(value),
