@@ -44,7 +44,7 @@ class Truth:
     def __init__(self, directory: Path, tables: Iterable[str]) -> None:
         self._connection = duckdb.connect()
         for table in tables:
-            self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM '{directory / table}.parquet'")
+            self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM '{directory / table}*.parquet'")
 
     def contributions(self, statement: AskedStatement) -> list[LevelContributions]:
         """What every unit adds to every cell, on every level of the statement."""
