@@ -5,6 +5,7 @@ A face gives the text and who asks, and gets an ``Answer`` or an ``Explanation``
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -15,12 +16,14 @@ from lapwing.asking.explanation import Explanation, free_explanation
 from lapwing.asking.introspection import about_itself, columns_alone, description
 from lapwing.asking.options import Number, reuse_of, scaled_groups_of, terms_of
 from lapwing.asking.privacy_statements import budget_answer, described_answer, explained_answer
+from lapwing.asking.replay_terms import recorded_terms
 from lapwing.asking.request import Posed
 from lapwing.asking.staged_query import StagedQuery
 from lapwing.curator.curator import Curator
 from lapwing.curator.request_name import answering
 from lapwing.curator.version_use import one_version
 from lapwing.errors import BudgetRefused, Refused
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.planning.planned import PlannedStatement
 from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
@@ -53,6 +56,7 @@ def ask(
         return explained_answer(free_explanation(curator), curator.budget(), confidence=usual)
     if columns is not None:
         return described_answer(columns, curator.budget(), confidence=usual)
+    request_id = secrets.token_hex(16) if request_id is None else request_id  # what is bought in several charges belongs to one request
     with answering(request_id), _told_what_waits(curator):
         with curator.planning.one_by_one(analyst):
             posed = _posed(
@@ -147,9 +151,12 @@ def _posed(
     scaled, reused = scaled_groups_of(words.clause, scaled_groups), reuse_of(words.clause, reuse)
     bound = bound_statement(curator, words, dialect=dialect, scaled_groups=scaled)
     terms = terms_of(words.clause, epsilon=epsilon, confidence=confidence, declaration=curator.declaration, budget=bound.budget)
+    default = curator.declaration.defaults.epsilon
+    asked = recorded_terms(words.clause, epsilon, default, terms, dialect=dialect, reuse=reused, scaled_groups=scaled)
+    record = PurchaseRecord(PurchaseKind.STATEMENT, terms=asked)
     # Groups that are scaled by a model are asked for by name: no release has them.
     reused = Reuse.NEVER if scaled and reused is Reuse.AUTO else reused
-    posed = Posed(curator, sql, words, dialect, bound, terms, curator.analyst_default if analyst is None else analyst, reused)
+    posed = Posed(curator, sql, words, dialect, bound, terms, curator.analyst_default if analyst is None else analyst, reused, record)
     if bound.statement.first and reused is Reuse.ONLY:
         raise Refused("release-not-covered", "no release answers this: another answer decides which rows count")
     return StagedQuery(posed, words, scaled) if bound.statement.first else posed

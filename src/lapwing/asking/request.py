@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from lapwing.answers.answer import Answer, CostView
@@ -20,10 +20,13 @@ from lapwing.asking.release_reuse import ReusableStatement, ServingRelease
 from lapwing.curator.charged_release import ChargedRelease
 from lapwing.curator.curator import Curator
 from lapwing.kernel.accounting import Cost
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.planning.planned import PlannedStatement
 from lapwing.prices import statement_loss
 from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.sql.text.privacy_words import Question
+
+_STATEMENT = PurchaseRecord(PurchaseKind.STATEMENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ class Posed:
     analyst: str
     reuse: Reuse = Reuse.NEVER
     """Whether a release may answer it."""
+    purchase: PurchaseRecord = _STATEMENT
+    """What the ledger records of it, but for the histograms that its bounds are chosen from."""
 
     def pilots(self) -> tuple[Fraction, ...]:
         """The losses of pilots, for a statement asked for an accuracy."""
@@ -84,12 +89,15 @@ class Posed:
         if isinstance(goal, Target):
             hit = self._aim(goal).reach(request_id=request_id)
             return Purchase(hit.planned, hit.answered, hit.cost, hit.notes)
-        priced, paid = self._norms(planned, goal), Cost.zero()
+        priced, paid, record = self._norms(planned, goal), Cost.zero(), self.purchase
         if priced.wanted:
             self._require_affordable(planned, priced)
-            fits, paid = buy_norms(self.curator, priced, sql=self.sql, analyst=self.analyst, request_id=request_id)
+            fits, paid = buy_norms(self.curator, priced, sql=self.sql, terms=record.terms, analyst=self.analyst, request_id=request_id)
+            record = replace(record, histograms=priced.digests())
             planned = self.bound.plan_with(goal - priced.loss, fits)
-        answered = self.curator.answer(planned.certified.plan, summary=self.sql, analyst=self.analyst, request_id=request_id)
+        answered = self.curator.answer(
+            planned.certified.plan, summary=self.sql, purchase=record, analyst=self.analyst, request_id=request_id
+        )
         notes = ("answered before on this version: free, the same answer bit for bit",) if answered.free else ()
         return Purchase(planned, answered, paid if answered.free else paid + planned.certified.cost, notes)
 
@@ -154,7 +162,7 @@ class Posed:
 
     def _aim(self, target: Target) -> AccuracySolver:
         return AccuracySolver(
-            self.curator, self.analyst, self.sql, self.words, self.dialect, self.bound, target, self.pilots(), self._usual()
+            self.curator, self.analyst, self.sql, self.words, self.dialect, self.bound, target, self.pilots(), self._usual(), self.purchase
         )
 
     def _declared(self, planned: PlannedStatement, before: PriorCharge) -> Answer:

@@ -8,7 +8,7 @@ and is free. What is decided depends on released values only.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +24,7 @@ from lapwing.asking.options import Terms
 from lapwing.asking.request import Posed, PriorCharge, Purchase
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
+from lapwing.ledger.purchases import PurchaseKind
 from lapwing.planning.planned import PlannedStatement
 from lapwing.sql.text.privacy_words import Question
 from lapwing.statements import DecidedRows, Statement
@@ -58,6 +59,7 @@ class StagedQuery:
         for number in range(len(self._first)):
             part = self._part(self._bound(decided).statement.first[number])
             name = None if request_id is None else f"{request_id}/first-{number + 1}"
+            part = replace(part, purchase=replace(part.purchase, kind=PurchaseKind.FIRST, parent=request_id or ""))
             bought = part.bought(request_id=name)
             rows = _rows(part, bought)
             decided, paid = (*decided, rows), paid + bought.cost
@@ -136,7 +138,7 @@ class StagedQuery:
     def _posed(self, bound: BoundStatement, sql: str) -> Posed:
         posed = self.supposed
         terms = Terms(self._share, posed.terms.confidence)
-        return Posed(posed.curator, sql, posed.words, posed.dialect, bound, terms, posed.analyst)
+        return Posed(posed.curator, sql, posed.words, posed.dialect, bound, terms, posed.analyst, purchase=posed.purchase)
 
     def _require_payable(self) -> None:
         """Refuse, before anything is charged, what cannot be paid or computed as a whole; what was bought before is free."""
