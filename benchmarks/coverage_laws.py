@@ -29,6 +29,7 @@ from benchmarks.markdown import show, table
 from benchmarks.reliability.repeated import make_repeatable
 
 from lapwing.asking.ask import ask
+from lapwing.asking.options import AskOptions, AskRequest
 from lapwing.curator.curator import Curator
 from lapwing.errors import Refused
 
@@ -105,7 +106,8 @@ def _answered(
 ) -> Measurement:
     begun = time.process_time()
     try:
-        answer = ask(curator, question.sql, epsilon=epsilon, confidence=CONFIDENCE)
+        options = AskOptions(epsilon=epsilon, confidence=CONFIDENCE)
+        answer = ask(curator, AskRequest(question.sql, options, curator.analyst_default))
     except Refused as error:
         return Measurement(law, users, copy, epsilon, question.name, refused=error.code)
     spent = time.process_time() - begun

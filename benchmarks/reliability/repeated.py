@@ -22,6 +22,7 @@ from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.receipts import ReceiptStatement
 
 RESULTS_MAX = 300
@@ -66,8 +67,13 @@ class ForgettingLedger:
         finally:
             self._recalls = False
 
-    def bought(self, *, version: int, limit: int, analyst: str | None = None, begins: str = "") -> tuple[Bought, ...]:
+    def bought(
+        self, *, version: int, limit: int, analyst: str | None = None, kind: PurchaseKind | None = None, begins: str = ""
+    ) -> tuple[Bought, ...]:
         return ()
+
+    def purchase(self, charge_id: int) -> PurchaseRecord | None:
+        return self._real.purchase(charge_id)
 
     # What an owner does is left to the real ledger.
 

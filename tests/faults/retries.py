@@ -129,7 +129,7 @@ def sent(ledger: PostgresLedger, key: str, message: Message, *, loss: int) -> st
     connection, me = ledger.connection, [ledger.ledger_id, ledger.epoch, nonce]
     if message in RESERVATIONS:
         call = "CALL lapwing.reserve_durably(%s, %s, %s, %s, %s, %s, 1::bigint, '', %s::numeric, 0::numeric, NULL::numeric, 0::bigint, ''"
-        rows = connection.ask(f"{call}, NULL, NULL, NULL, NULL, NULL)", [*me, ANALYST, key, plan, loss], again=True)
+        rows = connection.ask(f"{call}, NULL, NULL, NULL, NULL, NULL, NULL)", [*me, ANALYST, key, plan, loss], again=True)
         return str(rows[0][0])
     # One who was never told the number of the charge cannot send this; the number of whatever charge there is makes it harder.
     number = "SELECT charge_id FROM lapwing.charge WHERE ledger_id = %s AND request_id = %s"

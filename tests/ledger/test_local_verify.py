@@ -65,6 +65,10 @@ NEWEST, NEWEST_CHARGE = "(SELECT max(entry_id) FROM entry)", "(SELECT max(charge
 CHANGES = {
     "a changed amount": (["UPDATE charge SET loss = replace(loss, '0', '1') WHERE charge_id = 1"], "ledger-damaged"),
     "a changed amount of an entry": (["UPDATE entry SET loss = replace(loss, '1', '0') WHERE kind = 'reserve'"], "ledger-damaged"),
+    "another confidence in a record": (
+        ['UPDATE charge SET purchase = replace(purchase, \'"confidence":"0.95"\', \'"confidence":"0.9"\')'],
+        "ledger-damaged",
+    ),
     "a changed sum": ([f"UPDATE ledger SET loss_spent = '{'0' * 40}'"], "ledger-damaged"),
     "a deleted last entry": ([f"DELETE FROM entry WHERE entry_id = {NEWEST}"], "ledger-damaged"),
     "a deleted last charge, with a head that fits": (

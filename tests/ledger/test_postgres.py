@@ -275,7 +275,7 @@ def test_the_same_call_sent_again_gets_the_same_permit(place: Place) -> None:
         permit = permit_for(ledger, "one", loss=3)
         for nonce, expected in ((permit.nonce, "permit"), ("another", "in-progress")):
             rows = ledger.connection.ask(
-                "SELECT outcome, o_charge_id FROM lapwing.reserve(%s, %s, %s, 'ana', 'one', 'plan of one', 1, '', 3, 0, NULL, 0, '')",
+                "SELECT outcome, o_charge_id FROM lapwing.reserve(%s, %s, %s, 'ana', 'one', 'plan of one', 1, '', 3, 0, NULL, 0, '', NULL)",
                 [ledger.ledger_id, ledger.epoch, nonce],
                 again=True,
             )

@@ -21,7 +21,7 @@ from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger.postgres import across, policy
 from lapwing.ledger.postgres.batch import Batch, commit_columns
 from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection
-from lapwing.ledger.postgres.install import install
+from lapwing.ledger.postgres.install import SCHEMA_VERSION, install
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.shared import SharedPostgresLedger
 from lapwing.ledger.postgres.verify import verify
@@ -63,7 +63,7 @@ def crossing(dsn: str) -> Iterator[across.Crossing]:
 
 
 def part_of(ledger: PostgresLedger, batch: Batch) -> across.LedgerPart:
-    return across.LedgerPart(ledger.ledger_id, ledger.epoch, ledger._known, batch.columns)
+    return across.LedgerPart(ledger.ledger_id, ledger.epoch, ledger._known, [*batch.columns, batch.purchases])
 
 
 def answers_of(ledger: PostgresLedger, answers: Sequence[tuple[Permit, bytes]]) -> across.LedgerPart:
@@ -172,7 +172,11 @@ def test_a_data_set_that_is_unknown_is_left_out(cluster: Cluster, database: str,
     places = places_of(cluster, database, tmp_path, 2)
     with places[0].create() as one, places[1].create() as other, crossing(places[0].dsn) as both:
         batches = [Batch.of([request("a")]) for _ in range(3)]
-        parts = [part_of(one, batches[0]), across.LedgerPart("nothing", "e", one._known, batches[1].columns), part_of(other, batches[2])]
+        parts = [
+            part_of(one, batches[0]),
+            across.LedgerPart("nothing", "e", one._known, [*batches[1].columns, [None]]),
+            part_of(other, batches[2]),
+        ]
         assert [said is not None for said in both.reservations._send(parts)] == [True, False, True]
         assert both.reservations._send(parts[1:2]) == [None]
         assert one.balance().spent == other.balance().spent == Cost(loss=1, delta=0)
@@ -466,7 +470,7 @@ def test_a_process_that_is_killed_leaves_every_data_set_sound(cluster: Cluster, 
 
 
 def test_a_database_of_the_version_before_is_brought_here_under_a_worker(cluster: Cluster, tmp_path: Path) -> None:
-    """That version had the same tables and none of these routines. What it had reserved is settled afterwards."""
+    """A version before had no records of purchases and none of these routines. What it had reserved is settled afterwards."""
     database = cluster.new_database()
     places = places_of(cluster, database, tmp_path, 2)
     with places[0].create() as ledger:
@@ -476,12 +480,15 @@ def test_a_database_of_the_version_before_is_brought_here_under_a_worker(cluster
             "DO $$ DECLARE one text; BEGIN FOR one IN SELECT oid::regprocedure::text FROM pg_proc"
             " WHERE pronamespace = 'lapwing'::regnamespace AND proname ~ '_across|_all$|locked_of'"
             " LOOP EXECUTE 'DROP ROUTINE ' || one; END LOOP; END $$",
+            "DROP TRIGGER charge_stays ON lapwing.charge",
+            "ALTER TABLE lapwing.charge DROP COLUMN purchase",
+            "CREATE TRIGGER charge_stays BEFORE UPDATE OF summary ON lapwing.charge FOR EACH ROW EXECUTE FUNCTION lapwing.refuse_change()",
             "UPDATE lapwing.alembic_version SET version_num = '0004'",
         )
         with pytest.raises(LapwingError) as refusal:
             places[0].open()
         assert refusal.value.code == "ledger-format"
-        assert install(cluster.dsn(database, role=OWNER_ROLE), roles=ROLES) == "0005"
+        assert install(cluster.dsn(database, role=OWNER_ROLE), roles=ROLES) == SCHEMA_VERSION
         ledger.commit(permit, b"answer")
         with (
             shared(places[1:]) as [other],

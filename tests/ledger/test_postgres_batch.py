@@ -161,7 +161,7 @@ def test_a_batch_sent_again_finds_its_own_charges(place: Place) -> None:
         nonces = [result.nonce for result in first if isinstance(result, Permit)]
         sent_again = ledger.connection.ask(
             "SELECT outcomes, o_charge_ids FROM lapwing.reserve_many(%s, %s, %s, '{ana,ana}', '{a,b}', %s, '{1,1}', '{SELECT 1,SELECT 1}',"
-            " '{2,3}', '{0,0}', '{NULL,NULL}', 0, '')",
+            " '{2,3}', '{0,0}', '{NULL,NULL}', 0, '', '{NULL,NULL}')",
             [ledger.ledger_id, ledger.epoch, nonces, ["plan of a", "plan of b"]],
             again=True,
         )

@@ -125,7 +125,7 @@ def _live_together(place: Place) -> None:
         assert isinstance(permit, Permit)
         one.commit(permit, b"answer")
     batch, known = Batch.of([request("shared a"), request("shared b")]), opened[0]._known
-    decided = crossing.reservations.decided(across.LedgerPart(one.ledger_id, opened[0].epoch, known, batch.columns))
+    decided = crossing.reservations.decided(across.LedgerPart(one.ledger_id, opened[0].epoch, known, [*batch.columns, batch.purchases]))
     assert decided is not None
     answers = commit_columns([(permit, b"answer") for permit in batch.permits(decided.marks)])
     assert crossing.answers.decided(across.LedgerPart(one.ledger_id, opened[0].epoch, known, answers)) is not None

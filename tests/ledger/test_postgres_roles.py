@@ -116,9 +116,9 @@ def test_no_setting_of_a_session_turns_the_check_off(place: Place, claim: str) -
                 "SELECT set_config('synchronous_commit', 'off', false), set_config('lapwing.flush_follows', %s, false)", [claim]
             )
             for call in (
-                "SELECT lapwing.reserve(%s, %s, %s, 'ana', 'k', 'd', 1, '', 1, 0, NULL, 0, '')",
+                "SELECT lapwing.reserve(%s, %s, %s, 'ana', 'k', 'd', 1, '', 1, 0, NULL, 0, '', NULL)",
                 "CALL lapwing.reserve_durably(%s, %s, %s, 'ana', 'k', 'd', 1::bigint, '', 1::numeric, 0::numeric, NULL::numeric,"
-                " 0::bigint, '',"
+                " 0::bigint, '', NULL,"
                 " NULL, NULL, NULL, NULL, NULL)",
                 "SELECT lapwing.forfeit(%s, %s, %s, 1, true)",
             ):

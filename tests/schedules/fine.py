@@ -65,7 +65,7 @@ def reserve_across(world: World, name: str) -> Act:
         sent._connection = workers[0]._connection
         asked = [batches.Batch.of([where.request(f"of {name}", loss=6)]) for where in (world, elsewhere)]
         parts = [
-            across.LedgerPart(worker.ledger_id, worker.epoch, worker._known, batch.columns)
+            across.LedgerPart(worker.ledger_id, worker.epoch, worker._known, [*batch.columns, batch.purchases])
             for worker, batch in zip(workers, asked, strict=True)
         ]
         decided = sent._send(parts)[0]

@@ -21,15 +21,17 @@ from lapwing.asking.accuracy_targets import PILOTS_MAX, Target, aimed, met_by
 from lapwing.asking.bound_statement import BoundStatement
 from lapwing.asking.explanation import Explanation, explanation
 from lapwing.asking.norm_histograms import PricedNorms, buy_norms, fits_of, norm_prices, priced_norms
+from lapwing.asking.older_charges import record_of
 from lapwing.asking.options import AskRequest
 from lapwing.asking.purchase import Purchase
 from lapwing.contribution.model import ContributionModel
-from lapwing.curator.charged_release import ChargedRelease
+from lapwing.curator.charged_release import ChargedRelease, replayed
 from lapwing.curator.curator import Curator
 from lapwing.errors import BudgetRefused, LapwingError, Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost, admits
 from lapwing.kernel.ir import UnitNorms
 from lapwing.ledger.protocol import Bought
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.planning.noise_choice import loss_of_price
 from lapwing.planning.planned import PlannedStatement
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
@@ -63,6 +65,8 @@ class AccuracySolver:
     pilots: tuple[Fraction, ...]
     price_usual: Fraction
     """The default loss of a question."""
+    purchase: PurchaseRecord
+    """What the ledger records of the statement, but for the histograms that its bounds are chosen from."""
 
     def reach(self) -> Purchase:
         """Buy what the target needs, or refuse before anything is charged. A repeated request resumes where it ended."""
@@ -73,7 +77,8 @@ class AccuracySolver:
         fits, charged = self._buy_norms(norms)
         is_first = price == self.price_usual  # otherwise the earlier purchases are examined before more is bought
         while is_first and (better := self._price_of_clear_norms(price, fits)) is not None:
-            fits, paid = self._buy_norms(self._norms(better))
+            norms = self._norms(better)
+            fits, paid = self._buy_norms(norms)
             price, charged = better, charged + paid
         answers, before = self._bought_before(fits, request_id)
         is_begun = any(item.own for item in before)
@@ -83,7 +88,7 @@ class AccuracySolver:
             try:
                 match step:
                     case Pilot(planned):
-                        pilot = self._piloted(step)
+                        pilot = self._piloted(step, norms)
                         cost = planned.certified.cost
                         charged = charged if pilot.free else charged + cost
                         item = PriorRelease(pilot.released, self._price(cost), pilot=True, planned=planned)
@@ -97,15 +102,17 @@ class AccuracySolver:
                             return self._answered_before(answers, before, charged, fits)
                         better = self._price_of_better_norms(planned, price)
                         if better is not None:
-                            fits, paid = self._buy_norms(self._norms(better))
+                            norms = self._norms(better)
+                            fits, paid = self._buy_norms(norms)
                             price, charged = better, charged + paid
                             continue
                         if missed and Fraction(self._price(planned.certified.cost), LOSS_UNITS) < MISSED_STEP * missed[-1]:
                             planned = self.bound.plan_with(MISSED_STEP * missed[-1], fits)
                         self._require_affordable(planned)
                         name = request_id if request_id is None or not missed else f"{request_id}/again-{len(missed)}"
+                        record, plan = replace(self.purchase, histograms=norms.digests()), planned.certified.plan
                         answered = self.curator.answer(
-                            planned.certified.plan, summary=self.request.sql, analyst=self.request.analyst, request_id=name
+                            plan, summary=self.request.sql, purchase=record, analyst=self.request.analyst, request_id=name
                         )
                         hit, is_met = self._bought(planned, answered, charged)
                         if is_met or not fits or len(missed) == MISSED_MAX:
@@ -164,8 +171,7 @@ class AccuracySolver:
     def _buy_norms(self, norms: PricedNorms) -> tuple[Mapping[UnitNorms, ContributionModel], Cost]:
         if not norms.wanted:
             return {}, Cost.zero()
-        request = self.request
-        return buy_norms(self.curator, norms, sql=request.sql, analyst=request.analyst, request_id=request.request_id)
+        return buy_norms(self.curator, norms, request=self.request, terms=self.purchase.terms)
 
     def _require_first_steps_affordable(self, norms: PricedNorms) -> None:
         """Refuse norms whose pilot cannot be paid: norms alone are not an answer."""
@@ -198,8 +204,10 @@ class AccuracySolver:
         """
         tokens, questions = self._tokens(self.question), dict[str, Question | None]()
 
-        def is_same(summary: str) -> bool:
-            question = questions[summary] = self._question_of(summary)
+        def is_same(bought: Bought) -> bool:
+            if record_of(bought).kind not in (PurchaseKind.STATEMENT, PurchaseKind.PILOT):
+                return False
+            question = questions[bought.summary] = self._question_of(bought.summary)
             return question is not None and self._tokens(question) == tokens
 
         bought = self.curator.released_before(is_same, limit=BEFORE_MAX, analyst=self.request.analyst)
@@ -209,7 +217,7 @@ class AccuracySolver:
             planned = self._plan_bought(item, answered, prices) if fits else None
             if planned is None and fits:
                 continue
-            is_pilot, for_target = item.summary.startswith(PILOT_MARK), self._was_for_target(item, questions[item.summary])
+            is_pilot, for_target = record_of(item).kind is PurchaseKind.PILOT, self._was_for_target(item, questions[item.summary])
             answers.append(answered)
             is_own = request_id is not None and self._is_part_of(request_id, answered)
             before.append(PriorRelease(answered.released, self._price(item.cost), is_pilot, for_target, planned, is_own))
@@ -227,6 +235,8 @@ class AccuracySolver:
         existed, and any others would change its error bars.
         """
         loss = Fraction(self._price(item.cost), LOSS_UNITS)
+        if item.purchase is not None and item.purchase.histograms:
+            return self._plan_recorded(item, loss, item.purchase.histograms)
         share = self.curator.prepared.declared_budget.norms_share
         ladder = (self.price_usual * NORMS_STEP**times for times in range(NORMS_MAX))
         for price in sorted({loss / (1 - share), *ladder, *prices}, reverse=True):
@@ -237,6 +247,17 @@ class AccuracySolver:
             if planned.certified.digest == item.digest:
                 return planned
         return None
+
+    def _plan_recorded(self, item: Bought, loss: Fraction, digests: Sequence[str]) -> PlannedStatement | None:
+        """The plan of something bought before, with the histograms it was bought with; None where it has another plan by now."""
+        share = self.curator.prepared.declared_budget.norms_share
+        wanted = self.bound.plan_at(loss / (1 - share)).wanted
+        stored = [self.curator.ledger.find(digest, analyst=self.request.analyst) for digest in digests]
+        found = [replayed(one) for one in stored if one is not None]
+        if len(found) != len(wanted):
+            return None
+        planned = self.bound.plan_with(loss, fits_of(self.curator, dict(zip(wanted, found, strict=True))))
+        return planned if planned.certified.digest == item.digest else None
 
     def _tokens(self, question: Question) -> tuple[tuple[str, str], ...] | None:
         from lapwing.sql.text.privacy_clause import statement_tokens
@@ -253,21 +274,24 @@ class AccuracySolver:
 
     def _was_for_target(self, item: Bought, question: Question | None) -> bool:
         """Whether it was bought for this target or a harder one."""
-        if question is None or question.clause is None or item.summary.startswith(PILOT_MARK):
+        if question is None or question.clause is None or record_of(item).kind is PurchaseKind.PILOT:
             return False
         asked, confidence = question.clause.asked, question.clause.confidence
         sure = self.curator.declaration.defaults.confidence if confidence is None else confidence.value
+        if item.purchase is not None and item.purchase.terms is not None:  # as it was asked, whatever the default is now
+            sure = Fraction(item.purchase.terms.confidence)
         match asked, self.target.asked:
             case (ErrorAsked(bought), ErrorAsked(wanted)) | (ShareAsked(bought), ShareAsked(wanted)):
                 return bought <= wanted and sure >= self.target.confidence
             case _:
                 return False
 
-    def _piloted(self, step: Pilot) -> ChargedRelease:
-        request_id = self.request.request_id
-        name = None if request_id is None else f"{request_id}/pilot-{step.number}"
-        plan, summary = step.planned.certified.plan, f"{PILOT_MARK} {step.number} for this:\n{self.request.sql}"
-        return self.curator.answer(plan, summary=summary, analyst=self.request.analyst, request_id=name)
+    def _piloted(self, step: Pilot, norms: PricedNorms) -> ChargedRelease:
+        request = self.request
+        name = None if request.request_id is None else f"{request.request_id}/pilot-{step.number}"
+        plan, summary = step.planned.certified.plan, f"{PILOT_MARK} {step.number} for this:\n{request.sql}"
+        record = replace(self.purchase, kind=PurchaseKind.PILOT, parent=request.request_id or "", histograms=norms.digests())
+        return self.curator.answer(plan, summary=summary, purchase=record, analyst=request.analyst, request_id=name)
 
     def _bought(self, planned: PlannedStatement, answered: ChargedRelease, charged: Cost) -> tuple[Purchase, bool]:
         """The purchase, and whether all its bars are as short as requested."""

@@ -5,8 +5,10 @@ A face gives the text and who asks, and gets an ``Answer`` or an ``Explanation``
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 
 from lapwing.answers.answer import Answer
@@ -16,12 +18,14 @@ from lapwing.asking.explanation import Explanation, free_explanation
 from lapwing.asking.introspection import about_itself, columns_alone, description
 from lapwing.asking.options import AskOptions, AskRequest, Number, reuse_of, scaled_groups_of, terms_of
 from lapwing.asking.privacy_statements import budget_answer, described_answer, explained_answer
+from lapwing.asking.replay_terms import recorded_terms
 from lapwing.asking.staged_query import StagedQuery
 from lapwing.curator.cost_estimate import on_charge, only_free
 from lapwing.curator.curator import Curator
 from lapwing.curator.request_name import answering
 from lapwing.curator.version_use import one_version
 from lapwing.errors import BudgetRefused, Refused
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.planning.planned import PlannedStatement
 from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
@@ -44,6 +48,8 @@ def ask(curator: Curator, request: AskRequest) -> Answer:
         return explained_answer(free_explanation(curator), curator.budget(), confidence=usual)
     if columns is not None:
         return described_answer(columns, curator.budget(), confidence=usual)
+    if request.request_id is None:  # several charges of one request name it as their parent
+        request = replace(request, request_id=secrets.token_hex(16))
     with answering(request.request_id), _told_what_waits(curator):
         with curator.planning.one_by_one(request.analyst):
             bound = _bound(curator, request, words)
@@ -104,7 +110,8 @@ def _bound(curator: Curator, request: AskRequest, words: Question) -> BoundReque
     scaled, reuse = scaled_groups_of(words.clause, options), reuse_of(words.clause, options)
     bound = bound_statement(curator, words, dialect=options.dialect, scaled_groups=scaled)
     terms = terms_of(words.clause, options, declaration=curator.declaration, budget=bound.budget)
-    whole = BoundRequest(curator, request, words, bound, terms)
+    asked = recorded_terms(words.clause, options, terms, curator.declaration.defaults.epsilon)
+    whole = BoundRequest(curator, request, words, bound, terms, PurchaseRecord(PurchaseKind.STATEMENT, terms=asked))
     if bound.statement.first and reuse is Reuse.ONLY:
         raise Refused("release-not-covered", "no release answers this: another answer decides which rows count")
     return StagedQuery(whole) if bound.statement.first else whole

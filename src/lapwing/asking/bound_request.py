@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from lapwing.answers.answer import Answer, CostView
@@ -21,10 +21,13 @@ from lapwing.asking.release_reuse import ReusableStatement, ServingRelease
 from lapwing.curator.charged_release import ChargedRelease
 from lapwing.curator.curator import Curator
 from lapwing.kernel.accounting import Cost
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.planning.planned import PlannedStatement
 from lapwing.prices import statement_loss
 from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.sql.text.privacy_words import Question
+
+_STATEMENT = PurchaseRecord(PurchaseKind.STATEMENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class BoundRequest:
     words: Question
     bound: BoundStatement
     terms: Terms
+    purchase: PurchaseRecord = _STATEMENT
+    """What the ledger records of it, but for the histograms that its bounds are chosen from."""
 
     def pilots(self) -> tuple[Fraction, ...]:
         """The losses of pilots, for a statement asked for an accuracy."""
@@ -62,12 +67,14 @@ class BoundRequest:
         check_post(planned, self.bound.statement.post)
         if isinstance(goal, Target):
             return self._aim(goal).reach()
-        priced, paid = self._norms(planned, goal), Cost.zero()
+        priced, paid, record = self._norms(planned, goal), Cost.zero(), self.purchase
+        sql, analyst, request_id = request.sql, request.analyst, request.request_id
         if priced.wanted:
             self._require_affordable(planned, priced)
-            fits, paid = buy_norms(self.curator, priced, sql=request.sql, analyst=request.analyst, request_id=request.request_id)
+            fits, paid = buy_norms(self.curator, priced, request=request, terms=record.terms)
+            record = replace(record, histograms=priced.digests())
             planned = self.bound.plan_with(goal - priced.loss, fits)
-        answered = self.curator.answer(planned.certified.plan, summary=request.sql, analyst=request.analyst, request_id=request.request_id)
+        answered = self.curator.answer(planned.certified.plan, summary=sql, purchase=record, analyst=analyst, request_id=request_id)
         notes = ("answered before on this version: free, the same answer bit for bit",) if answered.free else ()
         return Purchase(planned, answered, paid if answered.free else paid + planned.certified.cost, notes)
 
@@ -131,7 +138,7 @@ class BoundRequest:
             self.curator.ledger.require_payable(self.request.analyst, Cost(max(whole.loss, cost.loss), whole.delta, pure))
 
     def _aim(self, target: Target) -> AccuracySolver:
-        return AccuracySolver(self.curator, self.request, self.words, self.bound, target, self.pilots(), self._usual())
+        return AccuracySolver(self.curator, self.request, self.words, self.bound, target, self.pilots(), self._usual(), self.purchase)
 
     def _declared(self, planned: PlannedStatement, before: PriorCharge) -> Answer:
         """An answer that measures nothing."""

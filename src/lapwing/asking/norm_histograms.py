@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from lapwing.asking.older_charges import record_of
+from lapwing.asking.options import AskRequest
 from lapwing.contribution.histograms import histogram_of, name_of, norms_plan
 from lapwing.contribution.model import ContributionModel, fitted_norms
 from lapwing.curator.charged_release import ChargedRelease
@@ -19,6 +21,8 @@ from lapwing.curator.curator import Curator
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.ir import UnitNorms
+from lapwing.ledger.protocol import Bought
+from lapwing.ledger.purchases import AskedTerms, PurchaseKind, PurchaseRecord
 from lapwing.planning.noise_choice import loss_of_price, pure_facts, pure_share
 
 ENOUGH = Fraction(1, 2)
@@ -52,6 +56,11 @@ class PricedNorms:
         """The histograms that are still to be bought."""
         return [(norms, plan) for norms, plan in zip(self.wanted, self.plans, strict=True) if norms not in self.found]
 
+    def digests(self) -> tuple[str, ...]:
+        """Of the plans of all of them, in their order, those that have still to be bought included."""
+        pairs = zip(self.wanted, self.plans, strict=True)
+        return tuple(self.found[norms].released.digest if norms in self.found else plan.digest for norms, plan in pairs)
+
     def cost(self) -> Cost:
         """The cost of those still to be bought."""
         return sum((plan.cost for _, plan in self.missing()), Cost.zero())
@@ -79,24 +88,30 @@ def priced_norms(curator: Curator, wanted: Sequence[UnitNorms], *, price: Fracti
 
 def _bought_before(curator: Curator, wanted: Sequence[UnitNorms], units: int, analyst: str) -> dict[UnitNorms, ChargedRelease]:
     """The oldest of these histograms that were bought for another, sufficient price."""
-    marks = {summary_of(norms, ""): norms for norms in wanted}
-    if not marks:
+    names = {name_of(norms): norms for norms in wanted}
+    if not names:
         return {}
-    starts = tuple(marks)
-    before = curator.released_before(lambda summary: summary.startswith(starts), limit=LOOKED_THROUGH_MAX, analyst=analyst)
+    before = curator.released_before(lambda bought: _norms_name(bought) in names, limit=LOOKED_THROUGH_MAX, analyst=analyst)
     budget = curator.prepared.budget()
-    enough = [(bought.summary, answered) for bought, answered in before if loss_of_price(budget, bought.cost) >= ENOUGH * units]
-    return {norms: answered for summary, answered in enough for mark, norms in marks.items() if summary.startswith(mark)}
+    enough = ((bought, answered) for bought, answered in before if loss_of_price(budget, bought.cost) >= ENOUGH * units)
+    return {names[_norms_name(bought)]: answered for bought, answered in enough}
+
+
+def _norms_name(bought: Bought) -> str:
+    """The name of a histogram; empty where something else was bought."""
+    record = record_of(bought)
+    return record.name if record.kind is PurchaseKind.NORMS else ""
 
 
 def norm_prices(curator: Curator, wanted: Sequence[UnitNorms], *, analyst: str) -> tuple[Fraction, ...]:
     """The prices at which any of these histograms were bought, the newest first. Free."""
-    starts = tuple(summary_of(norms, "") for norms in wanted)
-    if not starts or curator.ledger.balance().closed:
+    names = {name_of(norms) for norms in wanted}
+    if not names or curator.ledger.balance().closed:
         return ()
     version, budget = curator.facts.version, curator.prepared.budget()
-    found = curator.ledger.bought(version=version, limit=LOOKED_THROUGH_MAX, analyst=analyst, begins=NORMS_MARK)
-    losses = dict.fromkeys(loss_of_price(budget, bought.cost) for bought in found if bought.summary.startswith(starts))
+    kind = PurchaseKind.NORMS
+    found = curator.ledger.bought(version=version, limit=LOOKED_THROUGH_MAX, analyst=analyst, kind=kind, begins=NORMS_MARK)
+    losses = dict.fromkeys(loss_of_price(budget, bought.cost) for bought in found if _norms_name(bought) in names)
     share = curator.prepared.declared_budget.norms_share
     return tuple(Fraction(loss * len(wanted), LOSS_UNITS) / share for loss in losses)
 
@@ -107,14 +122,16 @@ DIGITS_OF_NAME = 16
 
 
 def buy_norms(
-    curator: Curator, priced: PricedNorms, *, sql: str, analyst: str, request_id: str | None
+    curator: Curator, priced: PricedNorms, *, request: AskRequest, terms: AskedTerms | None
 ) -> tuple[dict[UnitNorms, ContributionModel], Cost]:
     """All wanted histograms, fitted, and what was paid for those that were missing."""
     charged, answers = Cost.zero(), dict(priced.found)
     for norms, plan in priced.missing():
         # Named by its digest, not its place: a request may buy finer ones later, and a repeated request misses fewer.
-        name = None if request_id is None else f"{request_id}{_OF_NORMS}{plan.digest[:DIGITS_OF_NAME]}"
-        answered = curator.answer(plan.plan, summary=summary_of(norms, sql), analyst=analyst, request_id=name)
+        name = None if request.request_id is None else f"{request.request_id}{_OF_NORMS}{plan.digest[:DIGITS_OF_NAME]}"
+        record = PurchaseRecord(PurchaseKind.NORMS, parent=request.request_id or "", name=name_of(norms), terms=terms)
+        summary = summary_of(norms, request.sql)
+        answered = curator.answer(plan.plan, summary=summary, purchase=record, analyst=request.analyst, request_id=name)
         charged = charged if answered.free else charged + plan.cost
         answers[norms] = answered
     return fits_of(curator, answers), charged

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-from lapwing.asking.release_purchase import LISTED_MAX, release_of, unknown_release
+from lapwing.asking.release_purchase import LISTED_MAX, is_release, release_of, unknown_release
 from lapwing.curator.curator import Curator
 from lapwing.ledger.protocol import Bought
+from lapwing.ledger.purchases import PurchaseKind
 from lapwing.releases.released import Release
 from lapwing.releases.request import SUMMARY
 
@@ -15,11 +16,13 @@ KEPT_MAX = 4
 _kept: WeakKeyDictionary[Curator, dict[tuple[str, str], Release]] = WeakKeyDictionary()
 
 
-def bought_releases(curator: Curator, *, analyst: str, begins: str = SUMMARY) -> tuple[Bought, ...]:
+def bought_releases(curator: Curator, *, analyst: str, name: str | None = None) -> tuple[Bought, ...]:
     """Releases of the newest version that this analyst may see now, newest first; none while the data set is closed."""
     if curator.ledger.balance().closed:
         return ()
-    return tuple(curator.ledger.bought(version=curator.facts.version, limit=LISTED_MAX, analyst=analyst, begins=begins))
+    kind, version = PurchaseKind.RELEASE, curator.facts.version
+    found = curator.ledger.bought(version=version, limit=LISTED_MAX, analyst=analyst, kind=kind, begins=SUMMARY)
+    return tuple(bought for bought in found if is_release(bought, name))
 
 
 def kept_release(curator: Curator, bought: Bought, *, analyst: str) -> Release | None:
@@ -35,7 +38,7 @@ def kept_release(curator: Curator, bought: Bought, *, analyst: str) -> Release |
 
 def kept_named(curator: Curator, name: str, *, analyst: str) -> Release:
     """The newest release of this name; ``release-unknown`` where there is none."""
-    for bought in bought_releases(curator, analyst=analyst, begins=f"{SUMMARY}{name} "):
+    for bought in bought_releases(curator, analyst=analyst, name=name):
         found = kept_release(curator, bought, analyst=analyst)
         if found is not None:
             return found

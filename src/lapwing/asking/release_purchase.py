@@ -9,6 +9,7 @@ from lapwing.answers.answer import CostView
 from lapwing.answers.display.budget import BudgetView
 from lapwing.answers.display.number_format import figure
 from lapwing.asking.bound_statement import unit_columns
+from lapwing.asking.older_charges import record_of
 from lapwing.asking.options import Number, exact_number
 from lapwing.curator.charged_release import ChargedRelease
 from lapwing.curator.curator import Curator
@@ -16,11 +17,12 @@ from lapwing.curator.version_use import one_version
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.protocol import Bought
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.prices import statement_loss
 from lapwing.releases.explanation import explained
 from lapwing.releases.plan import PlannedRelease, planned_release
 from lapwing.releases.released import Release, ReleaseTerms, facts_of_table
-from lapwing.releases.request import SUMMARY, QuantileRequest, ReleaseRequest
+from lapwing.releases.request import QuantileRequest, ReleaseRequest
 from lapwing.releases.sections import sections_of, table_axes, table_section
 
 LISTED_MAX = 10_000
@@ -60,7 +62,8 @@ class ReleasePlan:
         """Buy it: one charge for all of it. The same release again is free."""
         planned, curator = self.planned, self.curator
         text = planned.request.text()
-        answered = curator.answer(planned.certified.plan, summary=text, analyst=self.analyst, request_id=request_id)
+        record = PurchaseRecord(PurchaseKind.RELEASE, name=planned.request.name)
+        answered = curator.answer(planned.certified.plan, summary=text, purchase=record, analyst=self.analyst, request_id=request_id)
         return _release(curator, planned.request, planned.tables, answered, planned.certified.cost, curator.budget(), analyst=self.analyst)
 
 
@@ -95,7 +98,7 @@ def plan_release(
 @one_version()
 def releases(curator: Curator, *, analyst: str | None = None) -> tuple[Release, ...]:
     """Releases of the newest version that this analyst may see, newest first. Free."""
-    found = curator.released_before(lambda summary: summary.startswith(SUMMARY), limit=LISTED_MAX, analyst=analyst)
+    found = curator.released_before(is_release, limit=LISTED_MAX, analyst=analyst)
     budget, who = curator.budget(), curator.analyst_default if analyst is None else analyst
     return tuple(_found(curator, bought, answered, budget, analyst=who) for bought, answered in found)
 
@@ -103,11 +106,16 @@ def releases(curator: Curator, *, analyst: str | None = None) -> tuple[Release, 
 @one_version()
 def release_named(curator: Curator, name: str, *, analyst: str | None = None) -> Release:
     """The newest release of this name; ``release-unknown`` where there is none."""
-    begins = f"{SUMMARY}{name} "
-    found = curator.released_before(lambda summary: summary.startswith(begins), limit=LISTED_MAX, analyst=analyst)
+    found = curator.released_before(lambda bought: is_release(bought, name), limit=LISTED_MAX, analyst=analyst)
     if not found:
         raise unknown_release(name)
     return _found(curator, *found[0], curator.budget(), analyst=curator.analyst_default if analyst is None else analyst)
+
+
+def is_release(bought: Bought, name: str | None = None) -> bool:
+    """Whether a charge bought a release; with ``name``, that of this name."""
+    record = record_of(bought)
+    return record.kind is PurchaseKind.RELEASE and name in (None, record.name)
 
 
 def unknown_release(name: str) -> Refused:
@@ -118,7 +126,7 @@ def unknown_release(name: str) -> Refused:
 @one_version()
 def release_of(curator: Curator, bought: Bought, *, analyst: str) -> Release | None:
     """A release that the ledger lists; None if this analyst may no longer see it."""
-    found = curator.released_before(lambda summary: summary == bought.summary, limit=LISTED_MAX, analyst=analyst)
+    found = curator.released_before(lambda one: one.summary == bought.summary, limit=LISTED_MAX, analyst=analyst)
     budget = curator.budget()
     return next((_found(curator, one, answered, budget, analyst=analyst) for one, answered in found if one.digest == bought.digest), None)
 

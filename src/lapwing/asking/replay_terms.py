@@ -1,46 +1,72 @@
-"""The terms of a charge: the ledger holds the statement, and the price follows from the charge in one of a few ways.
-
-A statement with bounds from norms has two charges, the norms first; if they were bought before, only its own part is charged.
-"""
+"""What a charge was asked with, so that it can be replayed: the terms that the ledger recorded."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
-from lapwing.answers.display.budget import epsilon_of_cost
+from lapwing.asking.older_charges import guessed_epsilons, of_line
+from lapwing.asking.options import AskOptions, Terms, exact_number
 from lapwing.curator.curator import Curator, Entry, EntryKind
-from lapwing.kernel.accounting import Cost
+from lapwing.ledger.purchases import AskedTerms, PurchaseKind
+from lapwing.sql.text.privacy_terms import Clause, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
 
-_NORMS = re.compile(r"norms [0-9a-f]+: ")
-DIGITS = 6
-"""Digits of a price as people write it: the charge is a whole number of small units and nearly exact."""
+PLACES_MAX = 28
+"""Decimal places of a number that is written as a decimal; one with more, or with none that end, is a fraction."""
+_REPLAYED = frozenset({PurchaseKind.STATEMENT, PurchaseKind.PILOT})
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayTerms:
-    """A statement that was charged, and the epsilons it may have been asked for, the likeliest first."""
+    """A statement that was charged, with the epsilons and the other terms it was asked with.
+
+    Of a charge with a record there is one epsilon, exact, or none where the statement's words name a target or rho. Of an older charge
+    ``terms`` is None and the epsilons are those that it may have been asked for, the likeliest first.
+    """
 
     sql: str
     epsilons: tuple[str, ...]
+    terms: AskedTerms | None = None
 
 
 def asked_before(curator: Curator, entries: Sequence[Entry], charge: int) -> ReplayTerms | None:
     """The terms of a charge among these entries, newest first; None if it is not for a statement."""
     reserved = [entry for entry in entries if entry.kind is EntryKind.RESERVE]
     place = next((place for place, entry in enumerate(reserved) if entry.charge_id == charge), None)
-    if place is None or _NORMS.match(reserved[place].detail):
+    if place is None:
         return None
-    entry, budget = reserved[place], curator.balance().budget
-    own = [one for one in reserved[place + 1 :] if one.analyst == entry.analyst]
-    before = Cost.zero()
-    for earlier in own:
-        if _NORMS.sub("", earlier.detail, count=1) != entry.detail or earlier.detail == entry.detail:
-            break
-        before += earlier.cost
-    part = 1 - Fraction(curator.prepared.declared_budget.norms_share)
-    scaled = Cost(int(entry.cost.loss / part), entry.cost.delta, None if entry.cost.pure is None else int(entry.cost.pure / part))
-    costs = [entry.cost + before, entry.cost, scaled]
-    return ReplayTerms(entry.detail, tuple(dict.fromkeys(f"{epsilon_of_cost(budget, cost):.{DIGITS}g}" for cost in costs)))
+    entry, record = reserved[place], curator.ledger.purchase(charge)
+    if record is None:
+        is_of_norms = of_line(entry.detail).kind is PurchaseKind.NORMS
+        return None if is_of_norms else ReplayTerms(entry.detail, guessed_epsilons(curator, entry, reserved[place + 1 :]))
+    if record.kind not in _REPLAYED or record.terms is None:
+        return None
+    return ReplayTerms(entry.detail, (record.terms.epsilon,) if record.terms.epsilon else (), record.terms)
+
+
+def recorded_terms(clause: Clause | None, options: AskOptions, terms: Terms, default: Fraction) -> AskedTerms:
+    """The terms of a statement, from its words, the options and the default epsilon, as the ledger records them."""
+    price = target = ""
+    match None if clause is None else clause.asked:
+        case None:
+            price = exact_text(default if options.epsilon is None else exact_number(options.epsilon, "epsilon"))
+        case EpsilonAsked(value):
+            price = exact_text(value)
+        case RhoAsked(value):
+            target = f"rho {exact_text(value)}"
+        case ErrorAsked(value):
+            target = f"error {exact_text(value)}"
+        case ShareAsked(value):
+            target = f"share {exact_text(value)}"
+    return AskedTerms(price, target, exact_text(terms.confidence), options.dialect, str(terms.reuse), terms.scaled_groups)
+
+
+def exact_text(value: Fraction) -> str:
+    """A number without loss: a decimal where it is one, else a fraction. Read back by ``exact_number``."""
+    for places in range(PLACES_MAX):
+        whole = value * 10**places
+        if whole.denominator == 1 and len(str(whole.numerator)) <= PLACES_MAX:
+            return f"{Decimal(whole.numerator).scaleb(-places):f}"
+    return str(value)

@@ -25,6 +25,7 @@ from lapwing.asking.options import Terms
 from lapwing.asking.purchase import PriorCharge, Purchase
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
+from lapwing.ledger.purchases import PurchaseKind
 from lapwing.planning.planned import PlannedStatement
 from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.statements import DecidedRows, Statement
@@ -127,7 +128,8 @@ class StagedQuery:
         bound = planned_at_will(whole.curator, statement, scaled_groups=whole.terms.scaled_groups)
         name = None if whole.request.request_id is None else f"{whole.request.request_id}/first-{number + 1}"
         request = replace(whole.request, sql=MARK + shortened(statement.text[span.start : span.end], PART_LENGTH_MAX), request_id=name)
-        return replace(whole, request=request, bound=bound, terms=self._terms)
+        purchase = replace(whole.purchase, kind=PurchaseKind.FIRST, parent=whole.request.request_id or "")
+        return replace(whole, request=request, bound=bound, terms=self._terms, purchase=purchase)
 
     def _rest(self, decided: tuple[DecidedRows, ...]) -> BoundRequest:
         return replace(self.supposed, bound=self._bound(decided), terms=self._terms)

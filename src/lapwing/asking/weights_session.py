@@ -24,6 +24,7 @@ from lapwing.curator.charged_stream import ChargedStream
 from lapwing.curator.curator import Curator
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import LOSS_UNITS, charge_loss
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.prices import statement_loss
 from lapwing.releases.released import Release
 from lapwing.releases.request import Marginals
@@ -135,7 +136,8 @@ class WeightsSession:
                 raise Refused("session-ended", "a session is opened once", hint="plan another one, at its price")
             planned = self.planned
             self._before = _told_before(self._curator, self._analyst, planned.request.confidence)
-            self._stream = self._curator.open_stream(planned.stream, summary=planned.request.text(), analyst=self._analyst)
+            text, record = planned.request.text(), PurchaseRecord(PurchaseKind.WEIGHTS)
+            self._stream = self._curator.open_stream(planned.stream, summary=text, purchase=record, analyst=self._analyst)
             self._curator.before_closing.append(self.close)
 
     @property
@@ -246,7 +248,7 @@ def weighed_before(curator: Curator, *, analyst: str | None = None) -> tuple[Wei
     ledger, who = curator.ledger, curator.analyst_default if analyst is None else analyst
     if ledger.balance().closed:
         return ()
-    bought = ledger.bought(version=curator.facts.version, limit=LISTED_MAX, analyst=who, begins=SUMMARY)
+    bought = ledger.bought(version=curator.facts.version, limit=LISTED_MAX, analyst=who, kind=PurchaseKind.WEIGHTS, begins=SUMMARY)
     stored = [ledger.find(item.digest, analyst=who) for item in bought]
     return tuple(WeightsLog.unpacked(item.payload) for item in stored if item is not None)
 

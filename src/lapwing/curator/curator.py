@@ -52,6 +52,7 @@ from lapwing.ledger.connect import (
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, require_name
 from lapwing.ledger.local.sources import claim, require_unclaimed
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.ledger.settling import PendingCommits
 from lapwing.planning.noise_choice import pure_facts, pure_share
 from lapwing.receipts import Receipt, sign
@@ -243,8 +244,9 @@ class Curator:
             facts, loss = pure_facts(facts), pure_share(budget, loss)
         for table in unknown:
             plan = histogram_plan(table, facts, loss=loss)
+            summary, record = f"statistics: rows per unit of {table}", PurchaseRecord(PurchaseKind.STATISTICS, name=table)
             try:
-                released = self.answer(plan, summary=f"statistics: rows per unit of {table}", analyst=OWNER_ANALYST).released
+                released = self.answer(plan, summary=summary, purchase=record, analyst=OWNER_ANALYST).released
             except BudgetRefused:
                 continue
             column = released.tables[0].columns[0]
@@ -411,7 +413,7 @@ class Curator:
         return certify(plan, self.facts)
 
     def released_before(
-        self, is_wanted: Callable[[str], bool], *, limit: int, analyst: str | None = None
+        self, is_wanted: Callable[[Bought], bool], *, limit: int, analyst: str | None = None
     ) -> tuple[tuple[Bought, ChargedRelease], ...]:
         """The releases about this version for the wanted statements, newest first, among the newest ``limit`` answers. Free.
 
@@ -421,7 +423,7 @@ class Curator:
         if ledger.balance().closed:
             return ()
         bought = ledger.bought(version=self.facts.version, limit=limit, analyst=who)
-        stored_answers = [(item, self._found(item.digest, who)) for item in bought if is_wanted(item.summary)]
+        stored_answers = [(item, self._found(item.digest, who)) for item in bought if is_wanted(item)]
         return tuple((item, replayed(stored)) for item, stored in stored_answers if stored is not None)
 
     def stored(self, certified: Certified, *, analyst: str) -> ChargedRelease | None:
@@ -434,7 +436,15 @@ class Curator:
         return self.ledger.find(digest, analyst=analyst, request_id=request_name() or request_id)
 
     @one_version()
-    def answer(self, plan: Plan, *, summary: str, analyst: str | None = None, request_id: str | None = None) -> ChargedRelease:
+    def answer(
+        self,
+        plan: Plan,
+        *,
+        summary: str,
+        purchase: PurchaseRecord | None = None,
+        analyst: str | None = None,
+        request_id: str | None = None,
+    ) -> ChargedRelease:
         """The release of a plan; free if the same plan was answered before and this analyst may see that answer."""
         certified = self.preview(plan)
         self.snapshot.check(certified)
@@ -457,6 +467,7 @@ class Curator:
             cost=certified.cost,
             version=certified.facts.version,
             summary=summary,
+            purchase=purchase,
         )
         return charged_release(
             certified,
@@ -469,7 +480,7 @@ class Curator:
         )
 
     @one_version()
-    def open_stream(self, plan: StreamPlan, *, summary: str, analyst: str | None = None) -> ChargedStream:
+    def open_stream(self, plan: StreamPlan, *, summary: str, purchase: PurchaseRecord, analyst: str | None = None) -> ChargedStream:
         """Charge for a whole stream of counts and open it. Each call opens and charges a new stream."""
         certified = certify_stream(plan, self.facts)
         ledger, who = self.ledger, self.analyst_default if analyst is None else analyst
@@ -484,6 +495,7 @@ class Curator:
             cost=certified.cost,
             version=self.facts.version,
             summary=summary,
+            purchase=purchase,
         )
         version = self._versions.kept()
         try:

@@ -114,6 +114,7 @@ def require_request(request: Request) -> None:
     for name in (request.analyst, request.request_id, request.digest):
         require_name(name)
     require_detail(request.summary)
+    require_detail("" if request.purchase is None else request.purchase.text())
     if type(request.version) is not int or not 0 <= request.version <= VERSION_MAX:
         raise Refused("request-invalid", "the version of a request is a whole number that is not negative")
 

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from lapwing.kernel.accounting import Budget, Cost, left_of
 from lapwing.kernel.permit import Permit
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.receipts import ReceiptStatement
 
 
@@ -70,6 +71,8 @@ class Request:
     """Version of the prepared snapshot the plan was certified for."""
     summary: str
     """Short public text for the history (the statement); never a value from the data."""
+    purchase: PurchaseRecord | None = None
+    """What it buys; None only for charges from before there were records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class Bought:
     summary: str
     cost: Cost
     digest: str
+    purchase: PurchaseRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +172,17 @@ class Ledger(Protocol):
         """
         ...
 
-    def bought(self, *, version: int, limit: int, analyst: str | None = None, begins: str = "") -> tuple[Bought, ...]:
+    def bought(
+        self, *, version: int, limit: int, analyst: str | None = None, kind: PurchaseKind | None = None, begins: str = ""
+    ) -> tuple[Bought, ...]:
         """The newest committed answers about one version, newest first; with ``analyst``, those that ``find`` would show this analyst.
 
-        Of the newest ``limit``, those whose summary begins like this.
+        Of the newest ``limit``, those of this kind; of charges without a record, those whose summary begins like this.
         """
+        ...
+
+    def purchase(self, charge_id: int) -> PurchaseRecord | None:
+        """What a charge bought; None for a charge from before there were records, and where there is no such charge."""
         ...
 
     def statement(self, charge_id: int) -> ReceiptStatement:

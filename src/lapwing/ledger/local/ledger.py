@@ -34,6 +34,7 @@ from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import Database, create_database, exclusive, open_database
 from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, State, StoredAnswer
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.ledger.workers import Worker, current_worker, is_dead
 from lapwing.receipts import ReceiptStatement
 
@@ -267,11 +268,19 @@ class LocalLedger:
         with self._database.read() as connection:
             return rows.first_answer(connection, digest, analyst=analyst, request_id=request_id)
 
-    def bought(self, *, version: int, limit: int, analyst: str | None = None, begins: str = "") -> tuple[Bought, ...]:
-        """The newest committed answers about one version, newest first, of all payers; of these, those whose summary ``begins`` so."""
+    def bought(
+        self, *, version: int, limit: int, analyst: str | None = None, kind: PurchaseKind | None = None, begins: str = ""
+    ) -> tuple[Bought, ...]:
+        """As :meth:`lapwing.ledger.protocol.Ledger.bought`, of all payers."""
         self._require_own_process()
         with self._database.read() as connection:
-            return rows.newest_bought(connection, version=version, limit=limit, begins=begins)
+            return rows.newest_bought(connection, version=version, limit=limit, kind=kind, begins=begins)
+
+    def purchase(self, charge_id: int) -> PurchaseRecord | None:
+        """What a charge bought, where that is recorded."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            return rows.purchase_of(connection, charge_id)
 
     def moved_to(self) -> str | None:
         """Where the ledger goes on since it was moved; None if it is here."""

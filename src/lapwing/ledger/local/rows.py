@@ -20,6 +20,7 @@ from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value, cost_value, pure_text
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Request, State, StoredAnswer
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord, kind_text, stored_record, stored_text
 from lapwing.ledger.workers import Worker
 from lapwing.receipts import ReceiptStatement, statement_of_row
 
@@ -139,10 +140,11 @@ def add_charge(connection: sqlite3.Connection, state: LedgerState, request: Requ
     charge_id = connection.execute("SELECT coalesce(max(charge_id), 0) + 1 FROM charge").fetchone()[0]
     loss, delta, pure = amount_text(request.cost.loss), amount_text(request.cost.delta), pure_text(request.cost)
     fields = [charge_id, request.analyst, request.request_id, request.digest, request.version, request.summary, loss, delta]
+    purchase = stored_text(request.purchase)
     connection.execute(
-        "INSERT INTO charge (charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, worker_id, state)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'reserved')",
-        [*fields, pure, worker_id],
+        "INSERT INTO charge (charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, purchase, worker_id, state)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'reserved')",
+        [*fields, pure, purchase, worker_id],
     )
     after = append(
         connection,
@@ -152,7 +154,7 @@ def add_charge(connection: sqlite3.Connection, state: LedgerState, request: Requ
         analyst=request.analyst,
         charge_id=charge_id,
         cost=request.cost,
-        evidence=_digest(_with_pure(fields, pure)),
+        evidence=_digest(_with_purchase(fields, pure, purchase)),
     )
     return charge_id, after
 
@@ -224,14 +226,26 @@ def first_answer(
     return None if row is None or row[1] != "committed" else stored_answer(connection, row[0])
 
 
-def newest_bought(connection: sqlite3.Connection, *, version: int, limit: int, begins: str = "") -> tuple[Bought, ...]:
+def newest_bought(
+    connection: sqlite3.Connection, *, version: int, limit: int, kind: PurchaseKind | None = None, begins: str = ""
+) -> tuple[Bought, ...]:
     """The newest committed charges of a version, newest first."""
     rows = connection.execute(
-        "SELECT summary, loss, delta, pure, digest FROM (SELECT * FROM charge WHERE version = ? AND state = 'committed'"
-        " ORDER BY charge_id DESC LIMIT ?) WHERE substr(summary, 1, length(?)) = ? ORDER BY charge_id DESC",
-        [version, limit, begins, begins],
+        "SELECT summary, loss, delta, pure, digest, purchase FROM (SELECT * FROM charge WHERE version = ? AND state = 'committed'"
+        " ORDER BY charge_id DESC LIMIT ?) WHERE CASE WHEN purchase IS NULL THEN substr(summary, 1, length(?)) = ?"
+        " ELSE substr(purchase, 1, length(?)) = ? END ORDER BY charge_id DESC",
+        [version, limit, begins, begins, kind_text(kind), kind_text(kind)],
     )
-    return tuple(Bought(summary, cost_value(loss, delta, pure), digest) for summary, loss, delta, pure, digest in rows)
+    return tuple(
+        Bought(summary, cost_value(loss, delta, pure), digest, stored_record(purchase))
+        for summary, loss, delta, pure, digest, purchase in rows
+    )
+
+
+def purchase_of(connection: sqlite3.Connection, charge_id: int) -> PurchaseRecord | None:
+    """What a charge bought, where that is recorded."""
+    row = connection.execute("SELECT purchase FROM charge WHERE charge_id = ?", [charge_id]).fetchone()
+    return None if row is None else stored_record(row[0])
 
 
 def spent_today(connection: sqlite3.Connection, analyst: str) -> Cost:
@@ -254,12 +268,13 @@ def paid_requests(connection: sqlite3.Connection) -> tuple[PaidRequest, ...]:
                 cost=cost_value(loss, delta, pure),
                 version=version,
                 summary=summary,
+                purchase=stored_record(purchase),
             ),
             state=State(state),
             payload=None if payload is None else stored_answer(connection, charge_id).payload,
         )
-        for charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, state, payload in connection.execute(
-            "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, state, payload FROM charge"
+        for charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, purchase, state, payload in connection.execute(
+            "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, purchase, state, payload FROM charge"
             " ORDER BY charge_id"
         ).fetchall()
     )
@@ -366,11 +381,11 @@ def verified_state(connection: sqlite3.Connection) -> LedgerState:
     derived = replace(state, spent=spent, closed=closed, entries=count, head=head)
     if derived != state or budgets != budgets_digest(state) or not _totals_agree(connection, state):
         _damaged()
-    for *fields, pure, charge_state, payload_digest in connection.execute(
-        "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, state, payload_digest FROM charge"
+    for *fields, pure, purchase, charge_state, payload_digest in connection.execute(
+        "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, purchase, state, payload_digest FROM charge"
     ):
         charge_id = fields[0]
-        if reserved.pop(charge_id, None) != _digest(_with_pure(fields, pure)) or ends[charge_id] != (
+        if reserved.pop(charge_id, None) != _digest(_with_purchase(fields, pure, purchase)) or ends[charge_id] != (
             State(charge_state),
             payload_digest or "",
         ):
@@ -416,6 +431,11 @@ def _charges(connection: sqlite3.Connection, condition: str, parameters: list[st
 def _with_pure(fields: list[str | int | None], pure: str | None) -> list[str | int | None]:
     """What is hashed: a pure amount comes last, and where there is none the list is what it was before there were any."""
     return fields if pure is None else [*fields, pure]
+
+
+def _with_purchase(fields: list[str | int | None], pure: str | None, purchase: str | None) -> list[str | int | None]:
+    """What is hashed of a charge: its record comes last, after a pure amount that may be missing, and no record is as it was before."""
+    return _with_pure(fields, pure) if purchase is None else [*fields, pure, purchase]
 
 
 def _state_columns(state: LedgerState) -> dict[str, str | int | None]:

@@ -9,6 +9,7 @@ above every total, and a pure total that is NULL is no total at all: only an acc
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 
 from lapwing.ledger.amounts import AMOUNT_DIGITS
 from lapwing.ledger.local import format_1
@@ -24,6 +25,9 @@ def _digits_or_null(column: str) -> str:
     return f"{column} IS NULL OR ({_digits(column)})"
 
 
+_PURCHASE = ", purchase TEXT CHECK (length(purchase) > 0)"
+"""The column of format 3, as SQLite writes one that is added to a table."""
+_STAYS = " OR NEW.purchase IS NOT OLD.purchase"
 _LEDGER_TABLES = f"""
 CREATE TABLE ledger (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -71,7 +75,7 @@ CREATE TABLE charge (
     worker_id INTEGER NOT NULL REFERENCES worker (worker_id),
     state TEXT NOT NULL CHECK (state IN ('reserved', 'committed', 'forfeited')),
     payload BLOB,
-    payload_digest TEXT,
+    payload_digest TEXT{_PURCHASE},
     UNIQUE (analyst, request_id),
     CHECK ((state = 'committed') = (payload IS NOT NULL)),
     CHECK ((state = 'committed') = (payload_digest IS NOT NULL))
@@ -96,7 +100,7 @@ CREATE TABLE entry (
 ) STRICT;
 """
 
-_LEDGER_RULES = """
+_LEDGER_RULES = f"""
 CREATE TRIGGER ledger_kept BEFORE DELETE ON ledger
 BEGIN SELECT RAISE(ABORT, 'the ledger row is never deleted'); END;
 
@@ -120,7 +124,7 @@ CREATE TRIGGER charge_moves_once BEFORE UPDATE ON charge
 WHEN OLD.state <> 'reserved' OR NEW.state = 'reserved'
     OR NEW.charge_id <> OLD.charge_id OR NEW.analyst <> OLD.analyst OR NEW.request_id <> OLD.request_id OR NEW.digest <> OLD.digest
     OR NEW.version <> OLD.version OR NEW.summary <> OLD.summary OR NEW.loss <> OLD.loss OR NEW.delta <> OLD.delta
-    OR NEW.pure IS NOT OLD.pure
+    OR NEW.pure IS NOT OLD.pure{_STAYS}
     OR NEW.worker_id <> OLD.worker_id
 BEGIN SELECT RAISE(ABORT, 'a charge moves once, from reserved to its end'); END;
 
@@ -178,16 +182,24 @@ BEGIN SELECT RAISE(ABORT, 'an act is never changed'); END;
 """
 
 
+_TABLES_2, _RULES_2 = _LEDGER_TABLES.replace(_PURCHASE, ""), _LEDGER_RULES.replace(_STAYS, "")
+"""Those of format 2, whose charges had no records."""
+
+
 def _from_format_1(connection: sqlite3.Connection) -> None:
-    format_1.upgrade(connection, tables=statements(_LEDGER_TABLES), rules=statements(_LEDGER_RULES))
+    format_1.upgrade(connection, tables=statements(_TABLES_2), rules=statements(_RULES_2))
 
 
-LEDGER_FORMAT = Format(
-    name="ledger",
-    application_id=0x4C415031,
-    version=2,
-    schema=_LEDGER_TABLES + _LEDGER_RULES,
-    earlier=format_1.SCHEMA,
-    upgrade=_from_format_1,
-)
+def _from_format_2(connection: sqlite3.Connection) -> None:
+    """No row is changed: the charges that are there have no record."""
+    connection.execute(f"ALTER TABLE charge ADD COLUMN {_PURCHASE.removeprefix(', ')}")
+    connection.execute("DROP TRIGGER charge_moves_once")
+    for statement in statements(_LEDGER_RULES):
+        if statement.startswith("CREATE TRIGGER charge_moves_once"):
+            connection.execute(statement)
+
+
+_FORMAT_1 = Format(name="ledger", application_id=0x4C415031, version=1, schema=format_1.SCHEMA)
+_FORMAT_2 = replace(_FORMAT_1, version=2, schema=_TABLES_2 + _RULES_2, earlier=_FORMAT_1, upgrade=_from_format_1)
+LEDGER_FORMAT = replace(_FORMAT_2, version=3, schema=_LEDGER_TABLES + _LEDGER_RULES, earlier=_FORMAT_2, upgrade=_from_format_2)
 REGISTRY_FORMAT = Format(name="registry", application_id=0x4C415052, version=1, schema=_REGISTRY_TABLES)

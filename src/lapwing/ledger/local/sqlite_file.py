@@ -104,8 +104,8 @@ class Format:
     application_id: int
     version: int
     schema: str
-    earlier: str | None = None
-    """The schema of the version before, where a file of that version is upgraded when it is opened."""
+    earlier: Format | None = None
+    """The version before, where a file of that version is upgraded when it is opened."""
     upgrade: Callable[[sqlite3.Connection], None] | None = None
     """Makes such a file one of this version, inside a transaction."""
 
@@ -291,15 +291,16 @@ def _connect(path: Path, form: Format) -> Database:
 
 
 def _upgrade(database: Database, form: Format) -> None:
-    """Where the file is sound and of the version before, make it one of this version: all of it, or nothing."""
+    """Where the file is sound and of a version before, make it one of this version, one version after another: each wholly, or not."""
     if form.earlier is None or form.upgrade is None:
         return
+    _upgrade(database, form.earlier)
     with database.read() as connection:
         if not _is_earlier(connection, form):
             return
     with database.write() as connection:
         if _is_earlier(connection, form):  # another process may have been faster
-            _require_sound(connection, form.name, form.earlier)
+            _require_sound(connection, form.name, form.earlier.schema)
             form.upgrade(connection)
             connection.execute(f"PRAGMA user_version = {form.version}")
 

@@ -29,7 +29,8 @@ _TROUBLE_OF_ALL = frozenset({"ledger-unreachable", "ledger-not-durable"})
 _RESERVE = (
     "CALL lapwing.reserve_across_durably(%s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.int8[], %s::pg_catalog.text[],"
     " %s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.int8[],"
-    " %s::pg_catalog.text[], %s::pg_catalog.numeric[], %s::pg_catalog.numeric[], %s::pg_catalog.numeric[], NULL, NULL)"
+    " %s::pg_catalog.text[], %s::pg_catalog.numeric[], %s::pg_catalog.numeric[], %s::pg_catalog.numeric[],"
+    " %s::pg_catalog.text[], NULL, NULL)"
 )
 _COMMIT = (
     "CALL lapwing.commit_across_durably(%s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.int8[], %s::pg_catalog.text[],"

@@ -13,6 +13,7 @@ from lapwing.ledger import limits
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.outcomes import refusal
 from lapwing.ledger.protocol import Request, StoredAnswer
+from lapwing.ledger.purchases import stored_text
 
 REQUESTS_MAX = 256
 """In one statement: others wait for the data set meanwhile."""
@@ -34,7 +35,7 @@ class Batch:
     STATEMENT: ClassVar[str] = (
         "CALL lapwing.reserve_many_durably(%s, %s, %s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.text[],"
         " %s::pg_catalog.text[], %s::pg_catalog.int8[], %s::pg_catalog.text[], %s::pg_catalog.numeric[], %s::pg_catalog.numeric[],"
-        " %s::pg_catalog.numeric[], %s::pg_catalog.int8, %s, NULL, NULL, NULL, NULL, NULL)"
+        " %s::pg_catalog.numeric[], %s::pg_catalog.int8, %s, %s::pg_catalog.text[], NULL, NULL, NULL, NULL, NULL)"
     )
     requests: tuple[Request, ...]
     nonces: tuple[str, ...]
@@ -56,6 +57,11 @@ class Batch:
             for nonce, one in zip(self.nonces, self.requests, strict=True)
         ]
         return [list(column) for column in zip(*asked, strict=True)]
+
+    @property
+    def purchases(self) -> list[str | None]:
+        """What each of them buys."""
+        return [stored_text(one.purchase) for one in self.requests]
 
     def permits(self, charge_ids: Sequence[int]) -> tuple[Permit, ...]:
         """Those for charges that were made, of all of them. Pre: their state is anchored."""

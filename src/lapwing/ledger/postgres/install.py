@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import psycopg
     from sqlalchemy.engine import Connection
 
-SCHEMA_VERSION = "0005"
+SCHEMA_VERSION = "0006"
 """The newest migration: what this version of Lapwing reads and writes."""
 
 

@@ -33,6 +33,7 @@ from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection, requir
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.outcomes import missing, not_open, refusal, registered, second_person
 from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, StoredAnswer
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord, stored_text
 from lapwing.ledger.workers import Worker, current_worker, host_name
 from lapwing.receipts import ReceiptStatement
 
@@ -245,10 +246,10 @@ class PostgresLedger:
             epoch, known = self._worker.epoch, self._known
             [(outcome, charge_id, payload, payload_digest, texts)] = self._ask(
                 "CALL lapwing.reserve_durably(%s, %s, %s, %s, %s, %s, %s::pg_catalog.int8, %s, %s::pg_catalog.numeric,"
-                " %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s::pg_catalog.int8, %s, NULL, NULL, NULL, NULL, NULL)",
+                " %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s::pg_catalog.int8, %s, %s, NULL, NULL, NULL, NULL, NULL)",
                 [
                     *(epoch, nonce, request.analyst, request.request_id, request.digest, request.version, request.summary),
-                    *(*astuple(request.cost), known.entries, known.head),
+                    *(*astuple(request.cost), known.entries, known.head, stored_text(request.purchase)),
                 ],
             )
             match outcome:
@@ -279,7 +280,7 @@ class PostgresLedger:
 
     def _reserve_batch(self, batch: Batch) -> tuple[Result, ...]:
         known = self._known
-        parameters = [self._worker.epoch, *batch.columns, known.entries, known.head]
+        parameters = [self._worker.epoch, *batch.columns, known.entries, known.head, batch.purchases]
         [(outcomes, charge_ids, payloads, payload_digests, texts)] = self._ask(Batch.STATEMENT, parameters)
         if texts is not None:
             self._advance(rows.state_of_texts(texts), known=known)  # one state that has all the charges
@@ -334,13 +335,22 @@ class PostgresLedger:
         self._wait_for_disk()
         return rows.answer_of(charge_id, payload, payload_digest)
 
-    def bought(self, *, version: int, limit: int, analyst: str | None = None, begins: str = "") -> tuple[Bought, ...]:
+    def bought(
+        self, *, version: int, limit: int, analyst: str | None = None, kind: PurchaseKind | None = None, begins: str = ""
+    ) -> tuple[Bought, ...]:
         """The newest committed answers about one version, newest first; with ``analyst``, not what others paid for if that is not shared.
 
-        Of these, those whose summary ``begins`` like this. To an analyst who may not ask, nothing.
+        Of these, those of this ``kind``; of older ones, those whose summary ``begins`` like this. To an analyst who may not ask, nothing.
         """
         self._require_own_process()
-        return rows.bought_of(self._connection, ledger_id=self.ledger_id, version=version, limit=limit, analyst=analyst, begins=begins)
+        return rows.bought_of(
+            self._connection, ledger_id=self.ledger_id, version=version, limit=limit, analyst=analyst, kind=kind, begins=begins
+        )
+
+    def purchase(self, charge_id: int) -> PurchaseRecord | None:
+        """What a charge bought, where that is recorded."""
+        self._require_own_process()
+        return rows.purchase_of(self._connection, ledger_id=self.ledger_id, charge_id=charge_id)
 
     def statement(self, charge_id: int) -> ReceiptStatement:
         """What a receipt of a committed answer says, made from its rows."""

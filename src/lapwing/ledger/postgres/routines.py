@@ -32,7 +32,7 @@ ASKING = (
         "find_answer",
         "request_share",
     ),
-    *("find_ledger", "current_state", "has_entry", "live_workers", "newest_entries", "bought", "committed", "share_of"),
+    *("find_ledger", "current_state", "has_entry", "live_workers", "newest_entries", "bought", "purchase_of", "committed", "share_of"),
 )
 """What those who answer analysts may call."""
 ACTING = (

@@ -14,6 +14,7 @@ from lapwing.ledger.amounts import budget_value
 from lapwing.ledger.postgres.anchors import AnchorPoint
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.protocol import Bought, Entry, EntryKind, StoredAnswer
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord, kind_text, stored_record
 from lapwing.receipts import ReceiptStatement, statement_of_row
 
 _TEXT = "::pg_catalog.text"
@@ -82,20 +83,34 @@ def statement_of(connection: Connection, *, source_id: str, ledger_id: str, char
 
 
 def bought_of(
-    connection: Connection, *, ledger_id: str, version: int, limit: int, analyst: str | None, begins: str = ""
+    connection: Connection,
+    *,
+    ledger_id: str,
+    version: int,
+    limit: int,
+    analyst: str | None,
+    kind: PurchaseKind | None = None,
+    begins: str = "",
 ) -> tuple[Bought, ...]:
     """The newest committed charges of a version, newest first; with ``analyst``, not those of others unless they are shared.
 
     Nothing for an analyst who is not, or no longer, admitted: cached answers are shown to those for whom they are listed here.
     """
     rows = connection.ask(
-        "SELECT summary, loss::pg_catalog.text, delta::pg_catalog.text, pure::pg_catalog.text, digest"
-        " FROM lapwing.bought(%s, %s::pg_catalog.int8, %s, %s::pg_catalog.int8) WHERE pg_catalog.starts_with(summary, %s)"
+        "SELECT summary, loss::pg_catalog.text, delta::pg_catalog.text, pure::pg_catalog.text, digest, purchase"
+        " FROM lapwing.bought(%s, %s::pg_catalog.int8, %s, %s::pg_catalog.int8)"
+        " WHERE CASE WHEN purchase IS NULL THEN pg_catalog.starts_with(summary, %s) ELSE pg_catalog.starts_with(purchase, %s) END"
         " AND (%s::pg_catalog.text IS NULL OR EXISTS (SELECT FROM lapwing.share_of(%s, %s)))",
-        [ledger_id, version, analyst, limit, begins, analyst, ledger_id, analyst],
+        [ledger_id, version, analyst, limit, begins, kind_text(kind), analyst, ledger_id, analyst],
         again=True,
     )
-    return tuple(Bought(summary, cost_of(*amounts), digest) for summary, *amounts, digest in rows)
+    return tuple(Bought(summary, cost_of(*amounts), digest, stored_record(purchase)) for summary, *amounts, digest, purchase in rows)
+
+
+def purchase_of(connection: Connection, *, ledger_id: str, charge_id: int) -> PurchaseRecord | None:
+    """What a charge bought, where that is recorded."""
+    [(text,)] = connection.ask("SELECT lapwing.purchase_of(%s, %s::pg_catalog.int8)", [ledger_id, charge_id], again=True)
+    return stored_record(text)
 
 
 def digest_of(*fields: str | None) -> str:
@@ -107,6 +122,11 @@ def digest_of(*fields: str | None) -> str:
 def with_later(fields: Sequence[str | None], *later: str | None) -> list[str | None]:
     """The same as ``lapwing.with_later`` in the database: fields that came later, where any of them is there."""
     return [*fields, *later] if any(field is not None for field in later) else [*fields]
+
+
+def later_of_charge(pure: str | None, purchase: str | None) -> tuple[str | None, ...]:
+    """The same as ``lapwing.later_of_charge`` in the database."""
+    return (pure,) if purchase is None else (pure, purchase)
 
 
 @lru_cache(maxsize=1000)

@@ -62,7 +62,7 @@ class SharedPostgresLedger(PostgresLedger):
         self._make_ready()
         batch, known, crossing = Batch.of(requests), self._known, across.crossing_of(self._database)
         if crossing is not None:
-            part = across.LedgerPart(self.ledger_id, self.epoch, known, batch.columns)
+            part = across.LedgerPart(self.ledger_id, self.epoch, known, [*batch.columns, batch.purchases])
             decided = crossing.reservations.decided(part)
             if decided is not None:
                 self._advance(rows.state_of_texts(decided.state), known=known)

@@ -25,13 +25,14 @@ from lapwing.ledger.postgres.outcomes import registered
 from lapwing.ledger.postgres.overview import role_to_decide
 from lapwing.ledger.postgres.routines import SEARCH_PATH
 from lapwing.ledger.protocol import State
+from lapwing.ledger.purchases import stored_text
 
 if TYPE_CHECKING:
     import psycopg
 
 _RESERVE = (
     "SELECT outcome, o_charge_id FROM lapwing.reserve(%s, %s, %s, %s, %s, %s, %s, %s, %s::pg_catalog.numeric,"
-    " %s::pg_catalog.numeric, %s::pg_catalog.numeric, 0, '')"
+    " %s::pg_catalog.numeric, %s::pg_catalog.numeric, 0, '', %s)"
 )
 
 
@@ -102,7 +103,7 @@ def _copied(
         nonce = secrets.token_hex(16)
         request, cost = one.request, one.request.cost
         key = (request.analyst, request.request_id, request.digest, request.version, request.summary, *astuple(cost))
-        outcome, charge_id = call(_RESERVE, ledger_id, epoch, nonce, *key)
+        outcome, charge_id = call(_RESERVE, ledger_id, epoch, nonce, *key, stored_text(request.purchase))
         if outcome == "permit" and one.state is State.COMMITTED:
             (settled,) = call(
                 "SELECT outcome FROM lapwing.commit(%s, %s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric,"

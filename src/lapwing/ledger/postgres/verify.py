@@ -29,7 +29,7 @@ _REST = f"anchors, anchored, {_TOTALS}"
 _ENTRY = "entry_id, at, kind, analyst, charge_id, loss::text, delta::text, detail, evidence, chained, pure::text"
 _CHARGE = (
     "charge_id, analyst, group_name, request_id, digest, version, block, summary, loss::text, delta::text, epoch, nonce, state,"
-    " pure::text, payload_digest, encode(sha256(payload), 'hex')"
+    " pure::text, purchase, payload_digest, encode(sha256(payload), 'hex')"
 )
 
 
@@ -177,7 +177,7 @@ def _check_charges(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: s
     count = answers = 0
     by_analyst: dict[str, Cost] = {}
     by_group: dict[str, Cost] = {}
-    for *fields, state, pure, payload_digest, hashed in _streamed(
+    for *fields, state, pure, purchase, payload_digest, hashed in _streamed(
         connection, f"SELECT {_CHARGE} FROM lapwing.charge WHERE ledger_id = %s ORDER BY charge_id", ledger_id
     ):
         count += 1
@@ -187,7 +187,9 @@ def _check_charges(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: s
         if group is not None:
             by_group[group] = by_group.get(group, Cost.zero()) + cost
         reserved, end = derived.charges.pop(charge_id, ("", ""))
-        evidence = rows.digest_of(*rows.with_later([None if value is None else str(value) for value in fields], pure))
+        evidence = rows.digest_of(
+            *rows.with_later([None if value is None else str(value) for value in fields], *rows.later_of_charge(pure, purchase))
+        )
         wrong["a charge is not the one that was reserved"] += reserved != evidence
         wrong["a charge is not in the state its entries left it in"] += end != (payload_digest if state == "committed" else state)
         if state == "committed":

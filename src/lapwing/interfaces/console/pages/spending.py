@@ -53,7 +53,7 @@ def _asked(entry: dict[str, Any], epsilon: float) -> dict[str, Any]:
 async def asked_again(charge: Number, visit: Annotated[DataSetVisit, Depends(visiting_to(Act.ASK))]) -> Response:
     """On to the answer that a charge paid for: by the price that leads to a stored one."""
     asked = await asking.asked_with(charge, visit.call)
-    likely = [PageQuestion(asked["sql"], epsilon) for epsilon in asked["epsilons"]]
+    likely = [PageQuestion(asked["sql"], epsilon) for epsilon in asked["epsilons"]] or [PageQuestion(asked["sql"])]
     if likely[0].says_terms:
         likely = [PageQuestion(asked["sql"])]
     found = likely[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -176,13 +177,14 @@ async def history(
 
 @router.get("/data-sets/{data_set}/history/{charge}", responses=replies())
 async def asked_with(charge: Number, call: Annotated[AuthorizedRequest, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
-    """The statement of a charge, and the epsilons it may have been asked for: one of them replays it, while it is stored."""
+    """The statement of a charge and its terms, which replay it while it is stored; of an older one, epsilons it may have been asked for."""
 
     def work(opened: DataSet) -> dict[str, Any]:
         found = asked_before(opened.curator, _entries(opened, call, HISTORY_LOOKED_THROUGH), charge)
         if found is None:
             raise CallRefused("not-found", "there is no such charge of a statement, or none that you may see")
-        return {"charge": charge, "sql": found.sql, "epsilons": list(found.epsilons)}
+        terms = {} if found.terms is None else {"terms": asdict(found.terms)}
+        return {"charge": charge, "sql": found.sql, "epsilons": list(found.epsilons), **terms}
 
     return await call.run(work)
 

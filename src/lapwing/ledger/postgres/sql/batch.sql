@@ -9,7 +9,7 @@
 CREATE FUNCTION lapwing.charge_all(
     p_held text[], p_ledger_ids text[], p_epochs text[], p_anchor_entries bigint[], p_anchor_heads text[], p_nonces text[], p_analysts text[],
     p_request_ids text[], p_digests text[], p_versions bigint[], p_summaries text[], p_losses numeric[], p_deltas numeric[], p_pures numeric[],
-    OUT o_charge_ids bigint[], OUT o_states text[]
+    p_purchases text[], OUT o_charge_ids bigint[], OUT o_states text[]
 ) LANGUAGE plpgsql AS $$
 DECLARE
     moment timestamptz := clock_timestamp();
@@ -93,7 +93,8 @@ BEGIN
         nonces[one.i] := lapwing.digest(p_nonces[one.i]);
         evidence[one.i] := lapwing.digest(VARIADIC lapwing.with_later(ARRAY[one.charge_id::text, p_analysts[one.i], one.group_name,
             p_request_ids[one.i], p_digests[one.i], p_versions[one.i]::text, '', p_summaries[one.i], p_losses[one.i]::text,
-            p_deltas[one.i]::text, p_epochs[one.i], nonces[one.i]], p_pures[one.i]::text));
+            p_deltas[one.i]::text, p_epochs[one.i], nonces[one.i]],
+            VARIADIC lapwing.later_of_charge(p_pures[one.i]::text, p_purchases[one.i])));
         head := lapwing.digest(VARIADIC lapwing.with_later(ARRAY[head, one.entry_id::text, stamp, 'reserve', p_analysts[one.i],
             one.charge_id::text, p_losses[one.i]::text, p_deltas[one.i]::text, p_summaries[one.i], evidence[one.i]], p_pures[one.i]::text));
         heads[one.i] := head;
@@ -101,12 +102,13 @@ BEGIN
     IF head IS NULL THEN
         RETURN;
     END IF;
-    INSERT INTO lapwing.charge (ledger_id, charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, pure, epoch, nonce)
-        SELECT r.ledger_id, r.charge_id, r.analyst, r.group_name, r.request_id, r.digest, r.version, r.summary, r.loss, r.delta, r.pure, r.epoch,
-            r.nonce
+    INSERT INTO lapwing.charge (ledger_id, charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, pure, purchase, epoch,
+            nonce)
+        SELECT r.ledger_id, r.charge_id, r.analyst, r.group_name, r.request_id, r.digest, r.version, r.summary, r.loss, r.delta, r.pure,
+            r.purchase, r.epoch, r.nonce
         FROM unnest(p_ledger_ids, o_charge_ids, p_analysts, groups, p_request_ids, p_digests, p_versions, p_summaries, p_losses, p_deltas,
-                p_pures, p_epochs, nonces)
-            AS r (ledger_id, charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, pure, epoch, nonce)
+                p_pures, p_purchases, p_epochs, nonces)
+            AS r (ledger_id, charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, pure, purchase, epoch, nonce)
         WHERE r.charge_id IS NOT NULL;
     INSERT INTO lapwing.entry (ledger_id, entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail, evidence, chained)
         SELECT r.ledger_id, r.entry_id, stamp, 'reserve', r.analyst, r.charge_id, r.loss, r.delta, r.pure, r.summary, r.evidence, r.head
@@ -152,7 +154,7 @@ END $$;
 CREATE FUNCTION lapwing.reserve_many(
     p_ledger_id text, p_epoch text, p_nonces text[], p_analysts text[], p_request_ids text[], p_digests text[], p_versions bigint[],
     p_summaries text[], p_losses numeric[], p_deltas numeric[], p_pures numeric[], p_anchor_entries bigint, p_anchor_head text,
-    OUT outcomes text[], OUT o_charge_ids bigint[], OUT o_payloads bytea[], OUT o_payload_digests text[], OUT o_state text[]
+    p_purchases text[], OUT outcomes text[], OUT o_charge_ids bigint[], OUT o_payloads bytea[], OUT o_payload_digests text[], OUT o_state text[]
 ) LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
@@ -163,7 +165,7 @@ BEGIN
     SELECT r.* INTO o_charge_ids, states
         FROM lapwing.charge_all(ARRAY[p_ledger_id], array_fill(p_ledger_id, ARRAY[n]), array_fill(p_epoch, ARRAY[n]),
             array_fill(p_anchor_entries, ARRAY[n]), array_fill(p_anchor_head, ARRAY[n]), p_nonces, p_analysts, p_request_ids, p_digests,
-            p_versions, p_summaries, p_losses, p_deltas, p_pures) AS r;
+            p_versions, p_summaries, p_losses, p_deltas, p_pures, p_purchases) AS r;
     IF states IS NOT NULL THEN
         outcomes := array_fill('permit'::text, ARRAY[n]);
         o_state := ARRAY(SELECT unnest(states));
@@ -171,7 +173,7 @@ BEGIN
     END IF;
     FOR i IN 1..n LOOP
         SELECT r.* INTO one FROM lapwing.reserve(p_ledger_id, p_epoch, p_nonces[i], p_analysts[i], p_request_ids[i], p_digests[i],
-            p_versions[i], p_summaries[i], p_losses[i], p_deltas[i], p_pures[i], p_anchor_entries, p_anchor_head) AS r;
+            p_versions[i], p_summaries[i], p_losses[i], p_deltas[i], p_pures[i], p_anchor_entries, p_anchor_head, p_purchases[i]) AS r;
         outcomes[i] := one.outcome;
         o_charge_ids[i] := one.o_charge_id;
         o_payloads[i] := one.o_payload;
@@ -204,7 +206,7 @@ END $$;
 CREATE FUNCTION lapwing.reserve_across(
     p_ledger_ids text[], p_epochs text[], p_anchor_entries bigint[], p_anchor_heads text[], p_nonces text[], p_analysts text[],
     p_request_ids text[], p_digests text[], p_versions bigint[], p_summaries text[], p_losses numeric[], p_deltas numeric[], p_pures numeric[],
-    OUT o_charge_ids bigint[], OUT o_states text[]
+    p_purchases text[], OUT o_charge_ids bigint[], OUT o_states text[]
 ) LANGUAGE plpgsql AS $$
 DECLARE held text[];
 BEGIN
@@ -216,12 +218,12 @@ BEGIN
             ELSIF cardinality(p_ledger_ids) = 1 THEN  -- half the work
                 SELECT ARRAY[r.o_charge_id], ARRAY[r.o_state] INTO o_charge_ids, o_states
                     FROM lapwing.reserve(p_ledger_ids[1], p_epochs[1], p_nonces[1], p_analysts[1], p_request_ids[1], p_digests[1], p_versions[1],
-                        p_summaries[1], p_losses[1], p_deltas[1], p_pures[1], p_anchor_entries[1], p_anchor_heads[1]) AS r
+                        p_summaries[1], p_losses[1], p_deltas[1], p_pures[1], p_anchor_entries[1], p_anchor_heads[1], p_purchases[1]) AS r
                     WHERE r.outcome = 'permit';
             ELSE
                 SELECT r.* INTO o_charge_ids, o_states
                     FROM lapwing.charge_all(held, p_ledger_ids, p_epochs, p_anchor_entries, p_anchor_heads, p_nonces, p_analysts, p_request_ids,
-                        p_digests, p_versions, p_summaries, p_losses, p_deltas, p_pures) AS r;
+                        p_digests, p_versions, p_summaries, p_losses, p_deltas, p_pures, p_purchases) AS r;
             END IF;
             RETURN;
         EXCEPTION
@@ -236,7 +238,7 @@ END $$;
 CREATE PROCEDURE lapwing.reserve_many_durably(
     p_ledger_id text, p_epoch text, p_nonces text[], p_analysts text[], p_request_ids text[], p_digests text[], p_versions bigint[],
     p_summaries text[], p_losses numeric[], p_deltas numeric[], p_pures numeric[], p_anchor_entries bigint, p_anchor_head text,
-    OUT outcomes text[], OUT o_charge_ids bigint[], OUT o_payloads bytea[], OUT o_payload_digests text[], OUT o_state text[]
+    p_purchases text[], OUT outcomes text[], OUT o_charge_ids bigint[], OUT o_payloads bytea[], OUT o_payload_digests text[], OUT o_state text[]
 ) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lapwing.require_durable();
@@ -244,7 +246,7 @@ BEGIN
         pg_catalog.set_config('lapwing.flush_follows', pg_catalog.pg_current_xact_id()::pg_catalog.text, true);
     SELECT r.* INTO outcomes, o_charge_ids, o_payloads, o_payload_digests, o_state
         FROM lapwing.reserve_many(p_ledger_id, p_epoch, p_nonces, p_analysts, p_request_ids, p_digests, p_versions, p_summaries, p_losses,
-            p_deltas, p_pures, p_anchor_entries, p_anchor_head) AS r;
+            p_deltas, p_pures, p_anchor_entries, p_anchor_head, p_purchases) AS r;
     COMMIT;  -- both settings end here
     CALL lapwing.wait_for_disk();
 END $$;
@@ -252,7 +254,7 @@ END $$;
 CREATE PROCEDURE lapwing.reserve_across_durably(
     p_ledger_ids text[], p_epochs text[], p_anchor_entries bigint[], p_anchor_heads text[], p_nonces text[], p_analysts text[],
     p_request_ids text[], p_digests text[], p_versions bigint[], p_summaries text[], p_losses numeric[], p_deltas numeric[], p_pures numeric[],
-    OUT o_charge_ids bigint[], OUT o_states text[]
+    p_purchases text[], OUT o_charge_ids bigint[], OUT o_states text[]
 ) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lapwing.require_durable();
@@ -260,7 +262,7 @@ BEGIN
         pg_catalog.set_config('lapwing.flush_follows', pg_catalog.pg_current_xact_id()::pg_catalog.text, true);
     SELECT r.* INTO o_charge_ids, o_states
         FROM lapwing.reserve_across(p_ledger_ids, p_epochs, p_anchor_entries, p_anchor_heads, p_nonces, p_analysts, p_request_ids, p_digests,
-            p_versions, p_summaries, p_losses, p_deltas, p_pures) AS r;
+            p_versions, p_summaries, p_losses, p_deltas, p_pures, p_purchases) AS r;
     COMMIT;  -- both settings end here
     CALL lapwing.wait_for_disk();
 END $$;

@@ -19,6 +19,10 @@ CREATE FUNCTION lapwing.digest(VARIADIC fields text[]) RETURNS text LANGUAGE sql
 CREATE FUNCTION lapwing.with_later(p_fields text[], VARIADIC p_later text[]) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN pg_catalog.num_nonnulls(VARIADIC p_later) = 0 THEN p_fields ELSE pg_catalog.array_cat(p_fields, p_later) END;
 
+-- What came later to a charge, in the order in which it came: without a record it is what it was before there were any.
+CREATE FUNCTION lapwing.later_of_charge(p_pure text, p_purchase text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN p_purchase IS NULL THEN ARRAY[p_pure] ELSE ARRAY[p_pure, p_purchase] END;
+
 -- The rule of admission: two sums over the same charges, and it is enough that one is within its total. A loss total that is NULL is no limit; a
 -- pure sum that is NULL is within nothing, and a pure total that is NULL has nothing within.
 CREATE FUNCTION lapwing.exceeds(p_loss numeric, p_pure numeric, p_loss_total numeric, p_pure_total numeric) RETURNS boolean
@@ -189,7 +193,7 @@ END $$;
 
 CREATE FUNCTION lapwing.reserve(
     p_ledger_id text, p_epoch text, p_nonce text, p_analyst text, p_request_id text, p_digest text, p_version bigint, p_summary text,
-    p_loss numeric, p_delta numeric, p_pure numeric, p_anchor_entries bigint, p_anchor_head text,
+    p_loss numeric, p_delta numeric, p_pure numeric, p_anchor_entries bigint, p_anchor_head text, p_purchase text,
     OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT o_state text[]
 ) LANGUAGE plpgsql AS $$
 DECLARE
@@ -257,9 +261,10 @@ BEGIN
         outcome := 'budget'; RETURN;
     END IF;
     o_charge_id := ds.charges + 1;
-    INSERT INTO lapwing.charge (ledger_id, charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, pure, epoch, nonce)
+    INSERT INTO lapwing.charge (ledger_id, charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, pure, purchase, epoch,
+            nonce)
         VALUES (p_ledger_id, o_charge_id, p_analyst, seen.group_name, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta, p_pure,
-            p_epoch, p_nonce);
+            p_purchase, p_epoch, p_nonce);
     UPDATE lapwing.analyst SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, pure_spent = pure_spent + p_pure,
             day = greatest(day, today), day_loss = day_loss_of_analyst, day_pure = day_pure_of_analyst
         WHERE ledger_id = p_ledger_id AND analyst = p_analyst;
@@ -269,7 +274,8 @@ BEGIN
     END IF;
     ds.head := lapwing.chain(p_ledger_id, ds.entries + 1, ds.head, 'reserve', p_analyst, o_charge_id, p_loss, p_delta, p_pure, p_summary,
         lapwing.digest(VARIADIC lapwing.with_later(ARRAY[o_charge_id::text, p_analyst, seen.group_name, p_request_id, p_digest,
-            p_version::text, '', p_summary, p_loss::text, p_delta::text, p_epoch, p_nonce], p_pure::text)), moment);
+            p_version::text, '', p_summary, p_loss::text, p_delta::text, p_epoch, p_nonce],
+            VARIADIC lapwing.later_of_charge(p_pure::text, p_purchase))), moment);
     UPDATE lapwing.data_set SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, pure_spent = pure_spent + p_pure,
             entries = entries + 1, charges = charges + 1, head = ds.head, day = greatest(day, today), day_loss = day_loss_of_all,
             day_pure = day_pure_of_all, anchored = greatest(anchored, p_anchor_entries)
@@ -286,7 +292,7 @@ DECLARE said text;
 BEGIN
     BEGIN
         SELECT r.outcome INTO said FROM lapwing.reserve(p_ledger_id, p_epoch, '', p_analyst, 'would ' || gen_random_uuid(), '', 0, '', p_loss,
-            p_delta, p_pure, 0, '') AS r;
+            p_delta, p_pure, 0, '', NULL) AS r;
         RAISE EXCEPTION USING ERRCODE = 'LW000';
     EXCEPTION WHEN SQLSTATE 'LW000' THEN
         RETURN said;
@@ -377,7 +383,7 @@ END $$;
 
 CREATE PROCEDURE lapwing.reserve_durably(
     p_ledger_id text, p_epoch text, p_nonce text, p_analyst text, p_request_id text, p_digest text, p_version bigint, p_summary text,
-    p_loss numeric, p_delta numeric, p_pure numeric, p_anchor_entries bigint, p_anchor_head text,
+    p_loss numeric, p_delta numeric, p_pure numeric, p_anchor_entries bigint, p_anchor_head text, p_purchase text,
     OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT o_state text[]
 ) LANGUAGE plpgsql AS $$
 BEGIN
@@ -386,7 +392,7 @@ BEGIN
         pg_catalog.set_config('lapwing.flush_follows', pg_catalog.pg_current_xact_id()::pg_catalog.text, true);
     SELECT r.* INTO outcome, o_charge_id, o_payload, o_payload_digest, o_state
         FROM lapwing.reserve(p_ledger_id, p_epoch, p_nonce, p_analyst, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta, p_pure,
-            p_anchor_entries, p_anchor_head) AS r;
+            p_anchor_entries, p_anchor_head, p_purchase) AS r;
     COMMIT;  -- both settings end here
     CALL lapwing.wait_for_disk();
 END $$;

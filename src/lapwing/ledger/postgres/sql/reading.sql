@@ -28,11 +28,15 @@ $$;
 
 -- p_analyst NULL: all. Else not what others paid for, unless that is shared.
 CREATE FUNCTION lapwing.bought(p_ledger_id text, p_version bigint, p_analyst text, p_limit bigint, OUT summary text, OUT loss numeric,
-    OUT delta numeric, OUT pure numeric, OUT digest text) RETURNS SETOF record LANGUAGE sql STABLE AS $$
-    SELECT c.summary, c.loss, c.delta, c.pure, c.digest FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id)
+    OUT delta numeric, OUT pure numeric, OUT digest text, OUT purchase text) RETURNS SETOF record LANGUAGE sql STABLE AS $$
+    SELECT c.summary, c.loss, c.delta, c.pure, c.digest, c.purchase FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id)
     WHERE c.ledger_id = p_ledger_id AND c.version = p_version AND c.state = 'committed'
         AND (p_analyst IS NULL OR d.answers_shared OR c.analyst = p_analyst)
     ORDER BY c.charge_id DESC LIMIT p_limit
+$$;
+
+CREATE FUNCTION lapwing.purchase_of(p_ledger_id text, p_charge_id bigint) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT purchase FROM lapwing.charge WHERE ledger_id = p_ledger_id AND charge_id = p_charge_id
 $$;
 
 -- What a receipt says about a committed charge.

@@ -1,0 +1,22 @@
+"""What a charge bought, as a record."""
+
+from pathlib import Path
+
+from alembic import op
+
+revision = "0006"
+down_revision = "0005"
+branch_labels = None
+depends_on = None
+
+_SQL = Path(__file__).resolve().parents[2] / "sql"
+
+
+def upgrade() -> None:
+    """The file as it is: it does not change after a release."""
+    op.get_bind().exec_driver_sql((_SQL / "0006_tables.sql").read_text(encoding="utf-8").replace("%", "%%"))
+
+
+def downgrade() -> None:
+    """A ledger is never taken away by a migration."""
+    raise NotImplementedError
