@@ -106,7 +106,7 @@ class Curator:
         self._end_sessions()
         ledger, self._ledger = self._ledger, None
         try:
-            self._versions.let_go()
+            self._versions.forget_newest()
             self.engine.close()
         finally:  # the ledger is closed for this worker even if the engine raises
             if ledger is not None:
@@ -212,7 +212,7 @@ class Curator:
         self.state.remember_declared(self._text)
         ledger.record(EntryKind.VERSION, f"version {version} prepared")
         self._end_sessions()
-        self._versions.let_go()
+        self._versions.forget_newest()
         self._buy_statistics()
         return version
 
