@@ -26,6 +26,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import sys
 import tempfile
@@ -54,6 +55,8 @@ LISTS = Path(__file__).resolve().parents[1] / "src" / "lapwing" / "demo"
 OF_MOMENT = re.compile(r"\b(NOW|TODAY|GETDATE|(CURRENT|LOCAL|TRANSACTION|STATEMENT)_?(DATE|TIME)\w*)\b", re.IGNORECASE)
 FOLLOW_THE_MOMENT = ("digest", "rows", "stored")
 """Fields that such a statement has anew each time; they are counted, not compared."""
+KEY_BYTES = 32
+"""Of the key by which a data set ranks the rows of a unit."""
 Record: TypeAlias = dict[str, Any]
 
 
@@ -214,8 +217,13 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def same_keys(name: str) -> Iterator[None]:
-    """Inside, the keys that a new data set draws for itself follow from a name too."""
-    with repeatable(name), patch("secrets.token_bytes", _Stream(f"key of {name}")):
+    """Inside, the ranking key that a new data set draws for itself follows from a name too; shorter tokens stay as random as ever."""
+    draw, stream = secrets.token_bytes, _Stream(f"key of {name}")
+
+    def token_bytes(size: int | None = None) -> bytes:
+        return stream(size) if size == KEY_BYTES else draw(size)
+
+    with repeatable(name), patch.object(secrets, "token_bytes", token_bytes):
         yield
 
 

@@ -79,6 +79,7 @@ def test_releases_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
         assert title in said
 
 
+@pytest.mark.unseeded("replaces the source itself")
 def test_the_same_code_gives_the_same_answers_and_a_difference_is_seen(tmp_path: Path) -> None:
     hits = next(world for world in WORLDS if world.name == "hits")
     files = [tmp_path / "one.jsonl", tmp_path / "other.jsonl"]

@@ -65,11 +65,11 @@ class StagedQuery:
 
     def explained(self) -> Explanation:
         """The explanation: one price and every part."""
-        ahead = self._looked_ahead()
+        ahead = self._plan_ahead()
         parts = [(_text(part), part.explained()) for part in ahead.first]
         return self._explanation(ahead.price, parts, ahead.rest.explained(), is_decided=ahead.is_decided)
 
-    def _looked_ahead(self) -> _Ahead:
+    def _plan_ahead(self) -> _Ahead:
         """The price still to be paid and its parts, as known from earlier purchases."""
         decided: tuple[DecidedRows, ...] = ()
         price, parts = Cost.zero(), []
@@ -141,7 +141,7 @@ class StagedQuery:
 
     def _require_payable(self) -> None:
         """Refuse, before anything is charged, a statement that cannot be paid or computed as a whole; earlier purchases are free."""
-        price = self._looked_ahead().price
+        price = self._plan_ahead().price
         if price != Cost.zero():
             self.supposed.curator.ledger.require_payable(self.supposed.request.analyst, price)
 

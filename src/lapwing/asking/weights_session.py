@@ -135,7 +135,7 @@ class WeightsSession:
             if self._stream is not None or self._is_closed:
                 raise Refused("session-ended", "a session is opened once", hint="plan another one, at its price")
             planned = self.planned
-            self._before = _told_before(self._curator, self._analyst, planned.request.confidence)
+            self._before = _earlier_answers(self._curator, self._analyst, planned.request.confidence)
             text, record = planned.request.text(), PurchaseRecord(PurchaseKind.WEIGHTS)
             self._stream = self._curator.open_stream(planned.stream, summary=text, purchase=record, analyst=self._analyst)
             self._curator.before_closing.append(self.close)
@@ -253,7 +253,7 @@ def weighed_before(curator: Curator, *, analyst: str | None = None) -> tuple[Wei
     return tuple(WeightsLog.unpacked(item.payload) for item in stored if item is not None)
 
 
-def _told_before(curator: Curator, analyst: str, confidence: Fraction) -> dict[str, WeighedCount]:
+def _earlier_answers(curator: Curator, analyst: str, confidence: Fraction) -> dict[str, WeighedCount]:
     """By question: the count with the least error among those with at least this confidence."""
     found: dict[str, WeighedCount] = {}
     for log in weighed_before(curator, analyst=analyst):

@@ -107,7 +107,7 @@ class Curator:
         self._end_sessions()
         ledger, self._ledger = self._ledger, None
         try:
-            self._versions.let_go()
+            self._versions.forget_newest()
             self.engine.close()
         finally:  # the ledger is closed for this worker even if the engine raises
             if ledger is not None:
@@ -213,7 +213,7 @@ class Curator:
         self.state.remember_declared(self._text)
         ledger.record(EntryKind.VERSION, f"version {version} prepared")
         self._end_sessions()
-        self._versions.let_go()
+        self._versions.forget_newest()
         self._buy_statistics()
         return version
 

@@ -116,7 +116,7 @@ class OpenedVersions:
         finally:
             _leave((self._place, version))
 
-    def let_go(self, version: int | None = None) -> None:
+    def forget_newest(self, version: int | None = None) -> None:
         """Make new questions open the newest version again; present readers keep theirs. With ``version``, only if it is the one in use."""
         with self._opening:
             if self._newest is None or version not in (None, self._newest[0]):
@@ -148,7 +148,7 @@ class OpenedVersions:
                 with _changed:
                     is_read = not _changed.wait_for(lambda: not _users[key], timeout=LOOK_SECONDS)
             for one in here:
-                one.let_go(version)
+                one.forget_newest(version)
             yield
         finally:
             with _changed:

@@ -87,10 +87,10 @@ def reported(statement: str = "", form: str = "") -> Iterator[None]:
         _write_problem(CallRefused("usage", error.message, hint="--help tells how the command is called"), ExitStatus.USAGE)
         raise typer.Exit(ExitStatus.USAGE) from None
     except Exception as error:
-        raise typer.Exit(told(error, statement, form)) from None
+        raise typer.Exit(report_error(error, statement, form)) from None
 
 
-def told(error: Exception, statement: str = "", form: str = "") -> ExitStatus:
+def report_error(error: Exception, statement: str = "", form: str = "") -> ExitStatus:
     """Write an error to standard error; the exit status that it means."""
     from lapwing.interfaces.cli.terminal import write_error
 

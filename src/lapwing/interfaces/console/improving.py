@@ -37,7 +37,7 @@ async def suggestions(question: PageQuestion, answer: dict[str, Any], price: Pri
         return []
     found: list[Suggestion] = []
     if doubtful > _DOUBTFUL_SHARE * len(cells) or _are_wide(answer):
-        found += await _dearer(question, price, priced)
+        found += await _at_a_higher_price(question, price, priced)
         if len(answer["rows"]) > 1:
             words = (
                 "Ask for fewer groups: with a coarser key, or with WHERE for the part that matters. Each group then has more people in it."
@@ -53,7 +53,7 @@ async def suggestions(question: PageQuestion, answer: dict[str, Any], price: Pri
     return found
 
 
-async def _dearer(question: PageQuestion, price: PriceView, priced: Priced) -> list[Suggestion]:
+async def _at_a_higher_price(question: PageQuestion, price: PriceView, priced: Priced) -> list[Suggestion]:
     """Twice the epsilon: what it would give, and what it would cost, which is more than twice as much."""
     if question.says_terms:
         return []

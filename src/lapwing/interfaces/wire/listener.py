@@ -31,7 +31,7 @@ from lapwing.interfaces.wire.settings import REPORTED, SessionSettings
 from lapwing.interfaces.wire.shadow.database import DeclaredTable, address_of, make_shadow, shadow_name
 from lapwing.interfaces.wire.shadow.pool import ShadowPool
 from lapwing.interfaces.wire.spending import DailySpending, SessionSpending
-from lapwing.interfaces.wire.startup import CancelAsked, LoggedIn, LoginRefused, first_words, log_in
+from lapwing.interfaces.wire.startup import CancelRequest, LoggedIn, LoginRefused, first_words, log_in
 from lapwing.interfaces.wire.statement_parser import StatementParser
 
 _log = logging.getLogger("lapwing.wire")
@@ -140,7 +140,7 @@ class Listener:
         with self._connections.stranger(task):
             async with asyncio.timeout(LOGIN_SECONDS):
                 words = await first_words(reader, writer, self.encryption, lambda: self._connections.heard(task))
-                if isinstance(words, CancelAsked):
+                if isinstance(words, CancelRequest):
                     asked = self._sessions.get((words.process, words.secret))
                     if asked is not None:
                         asked.cancel()

@@ -33,7 +33,7 @@ _WRONG = CallRefused("unauthenticated", "the name or the key is wrong", hint="th
 
 
 @dataclass(frozen=True, slots=True)
-class CancelAsked:
+class CancelRequest:
     """A client wants a statement of another connection broken off."""
 
     process: int
@@ -56,7 +56,7 @@ class LoginRefused(Exception):
 
 async def first_words(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, encryption: ssl.SSLContext | None, heard: Callable[[], None]
-) -> CancelAsked | dict[str, str]:
+) -> CancelRequest | dict[str, str]:
     """What a client says first, after TLS where there is a certificate: what it wants to cancel, or its settings.
 
     ``heard`` is called when it has said something that a client says.
@@ -81,7 +81,7 @@ async def first_words(
                 writer.write(b"N")
                 await writer.drain()
             case code if code == CANCEL_REQUEST:
-                return CancelAsked(read.oid(), read.oid())
+                return CancelRequest(read.oid(), read.oid())
             case code if code >> 16 == PROTOCOL >> 16:
                 if encryption is not None and not encrypted:
                     raise CallRefused("unauthenticated", "this server speaks TLS alone", hint="sslmode=require")

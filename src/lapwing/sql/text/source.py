@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,10 +13,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused, Span
+from lapwing.sql.text.privacy_words import after_gap
 from lapwing.sql.text.refusals import span_of
 
-_LINE = re.compile(r"[^\r\n]*")
-_COMMENT_MARK = re.compile(r"/\*|\*/")
 _STRUCTURE_WORDS = """
 SELECT FROM WHERE GROUP_BY HAVING ORDER_BY LIMIT OFFSET FETCH JOIN INNER LEFT RIGHT FULL CROSS OUTER ON USING ALIAS DISTINCT FILTER
 WITH UNION EXCEPT INTERSECT ALL EXISTS LATERAL OVER PARTITION_BY ROLLUP CUBE GROUPING_SETS QUALIFY WINDOW ROWS RANGE VALUES
@@ -256,28 +254,13 @@ def _check_gaps(source: Source) -> None:
 
 def _check_comment(source: Source, gap: str, start: int) -> None:
     """Between tokens there is only white space and comments: -- to the end of the line, or nested /* */."""
-    at = 0
-    while at < len(gap):
-        if gap[at].isspace():
-            at += 1
-        elif gap.startswith("/*+", at):
-            where = span_of(source.text, start + at, start + len(gap))
-            raise Refused("hint-unsupported", "hints to an engine are not accepted", hint="leave the comment out", span=where)
-        elif gap.startswith("--", at):
-            at = _LINE.match(gap, at).end()  # type: ignore[union-attr]  # it matches the empty rest of a line too
-        elif gap.startswith("/*", at):
-            at = _comment_end(gap, at)
-        else:
-            raise Refused("sql-syntax", "this cannot be read as SQL", span=span_of(source.text, start + at, start + len(gap)))
-
-
-def _comment_end(gap: str, at: int) -> int:
-    depth = 0
-    for mark in _COMMENT_MARK.finditer(gap, at):
-        depth += 1 if mark.group() == "/*" else -1
-        if depth == 0:
-            return mark.end()
-    return len(gap)
+    at = after_gap(gap, 0)
+    if at == len(gap):
+        return
+    where = span_of(source.text, start + at, start + len(gap))
+    if gap.startswith("/*+", at):
+        raise Refused("hint-unsupported", "hints to an engine are not accepted", hint="leave the comment out", span=where)
+    raise Refused("sql-syntax", "this cannot be read as SQL", span=where)
 
 
 _CLAUSE_ORDER = (("WHERE",), ("GROUP_BY",), ("HAVING",), ("QUALIFY",), ("ORDER_BY",), ("LIMIT", "OFFSET", "FETCH"))

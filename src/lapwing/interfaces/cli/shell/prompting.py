@@ -20,7 +20,7 @@ from lapwing.curator.user_files import private_file
 from lapwing.errors import LapwingError
 from lapwing.interfaces.cli import terminal
 from lapwing.interfaces.cli.asking import is_confirmed
-from lapwing.interfaces.cli.exits import told
+from lapwing.interfaces.cli.exits import report_error
 from lapwing.interfaces.cli.shell.completing import ShellCompleter, Vocabulary
 from lapwing.interfaces.cli.shell.pricing import STOP_SECONDS, LivePrice, price_of
 from lapwing.interfaces.cli.shell.session import ShellSession
@@ -117,7 +117,7 @@ class ShellPrompt:
         try:
             price = price_of(self._session.explain(statement))
         except LapwingError as error:
-            self._session.status = told(error, statement)
+            self._session.status = report_error(error, statement)
             return False
         if price.free:
             return True

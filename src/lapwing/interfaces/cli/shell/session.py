@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from lapwing.interfaces.cli import terminal
-from lapwing.interfaces.cli.exits import INTERRUPTED, ExitStatus, told
+from lapwing.interfaces.cli.exits import INTERRUPTED, ExitStatus, report_error
 from lapwing.interfaces.cli.shell.commands import COMMANDS
 from lapwing.interfaces.cli.shell.splitting import split
 from lapwing.interfaces.cli.shell.terms import SETTINGS, ShellTerms
@@ -94,7 +94,7 @@ class ShellSession:
         except BrokenPipeError:
             raise
         except Exception as error:
-            self.status = told(error, statement)
+            self.status = report_error(error, statement)
 
     # -- asking -------------------------------------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class ShellSession:
         except (KeyboardInterrupt, typer.BadParameter):
             raise
         except Exception as error:
-            self.status = told(error, statement)
+            self.status = report_error(error, statement)
 
     def _set(self, rest: str) -> None:
         if not rest:
