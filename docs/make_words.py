@@ -14,7 +14,7 @@ from lapwing.interfaces.console.words import TERMS, Term, picture
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "reference" / "words.md"
 PICTURES = DOCS / "images" / "words"
-SHEET = DOCS.parent / "src" / "lapwing" / "console" / "assets" / "charts.css"
+SHEET = DOCS.parent / "src" / "lapwing" / "interfaces" / "console" / "assets" / "charts.css"
 """The style of charts and pictures, for pages."""
 THEMES = ("light", "dark")
 _HEAD = """# Words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from lapwing.answers.display.number_format import figure
@@ -17,21 +18,21 @@ LOPSIDED = 1.1
 def decimals_of(values: Sequence[Any], intervals: Sequence[Interval | None]) -> int:
     """Decimals of a column: three digits of its narrowest error bar; none for whole numbers."""
     halves = [(interval.hi - interval.lo) / 2 for interval in intervals if interval is not None and interval.hi > interval.lo]
-    if not halves or all(isinstance(value, int) for value in values):
+    if not halves or all(isinstance(value, int) or (isinstance(value, Decimal) and value == int(value)) for value in values):
         return 0
     return min(max(2 - math.floor(math.log10(min(halves))), 0), DECIMALS_MAX)
 
 
-def number_text(value: float | int | None, decimals: int) -> str:
+def number_text(value: float | int | Decimal | None, decimals: int) -> str:
     """The value as text; a value that rounds to zero is 0, not -0."""
     return "NULL" if value is None else f"{round(value, decimals) + 0:,.{decimals}f}"
 
 
-def margin_text(value: float | int | None, interval: Interval | None, decimals: int) -> str:
+def margin_text(value: float | int | Decimal | None, interval: Interval | None, decimals: int) -> str:
     """The half-width of its error bar, or both sides of an asymmetric one."""
     if value is None or interval is None:
         return ""
-    half, below, above = (interval.hi - interval.lo) / 2, value - interval.lo, interval.hi - value
+    half, below, above = (interval.hi - interval.lo) / 2, float(value) - interval.lo, interval.hi - float(value)
     if max(below, above) <= LOPSIDED * half:
         return f"{half:,.{decimals}f}"
     return f"-{max(below, 0.0):,.{decimals}f} +{max(above, 0.0):,.{decimals}f}"
@@ -39,7 +40,7 @@ def margin_text(value: float | int | None, interval: Interval | None, decimals: 
 
 def bars_in_words(name: str, values: Sequence[Any], intervals: Sequence[Interval | None]) -> str:
     """A column's error bars in short: that of its only value, or their range over all groups; empty if there are none."""
-    found = [(value, bar.lo, bar.hi) for value, bar in zip(values, intervals, strict=True) if value is not None and bar is not None]
+    found = [(float(value), bar.lo, bar.hi) for value, bar in zip(values, intervals, strict=True) if value is not None and bar is not None]
     if not found:
         return ""
     if len(values) == 1:
