@@ -12,6 +12,7 @@ from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx import addnodes
 from sphinx.domains.python import PythonDomain
+from sphinx.ext.autodoc._dynamic import _preserve_defaults
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
@@ -170,8 +171,17 @@ def _list_titles(app: Sphinx, page: str, template: str, context: dict[str, Any],
     context["toctree"] = toctree
 
 
+_arguments_in_source = _preserve_defaults._get_arguments
+
+
+def _arguments(function: Any) -> Any:
+    """The arguments as they are in the source, for their defaults; None for a function that states its own signature."""
+    return None if hasattr(function, "__signature__") else _arguments_in_source(function)
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx when it starts."""
+    _preserve_defaults._get_arguments = _arguments
     app.add_domain(_IndexedPython, override=True)
     app.connect("write-started", _read_titles)
     app.connect("html-page-context", _list_titles, priority=100)  # before the theme, which lists them
