@@ -83,7 +83,7 @@ ROUNDED_UP: Patch = (
     "            budget=replace(budget, loss_total=budget.loss_total + 1),\n"
     "            ceiling=replace(ceiling, loss_total=ceiling.loss_total + 1),\n            spent=",
 )
-PROBLEMS_NEVER = "if False:\n                problems"
+PROBLEMS_NEVER = "if False:\n            problems"
 NOT_SWEPT: Patch = ("local/ledger", "self._sweep(is_dead, ", "self._sweep(lambda worker: False, ")
 
 SEEN_BY_THE_MODEL = [
@@ -167,11 +167,11 @@ NOT_ANCHORED = Mutant(
 )
 ANCHOR_NOT_COMPARED = Mutant(
     "anchor not compared",
-    (("local/ledger", "if rows.head_at(connection, anchor.entries) != anchor.head:\n                problems", PROBLEMS_NEVER),),
+    (("local/agreement", "if rows.head_at(connection, anchor.entries) != anchor.head:\n            problems", PROBLEMS_NEVER),),
 )
 COPIES_PASS = Mutant(
     "copies pass",
-    (("local/ledger", "if anchor.ledger_path not in (str(self._path), rows.ON_SERVER):\n                problems", PROBLEMS_NEVER),),
+    (("local/agreement", "if anchor.ledger_path not in (str(path), rows.ON_SERVER):\n            problems", PROBLEMS_NEVER),),
 )
 SECOND_LEDGERS_PASS = Mutant("second ledgers pass", (("local/ledger", "if known is not None and not override:", "if False:"),))
 
@@ -191,16 +191,21 @@ def build(mutant: Mutant, directory: Path) -> Path:
     code = directory / "code"
     target = code / mutant.package
     (target / "local").mkdir(parents=True)
+    for file, text in patched(mutant).items():
+        renamed = text.replace("lapwing.ledger", mutant.package)
+        (target / f"{file}.py").write_text(renamed, encoding="utf-8")
+    return code
+
+
+def patched(mutant: Mutant) -> dict[str, str]:
+    """The texts of the ledger's files, by their names, with the mistake in them."""
     source = Path(next(iter(lapwing.ledger.__path__)))
     paths = [*source.glob("*.py"), *source.glob("local/*.py")]
     files = {path.relative_to(source).with_suffix("").as_posix(): path.read_text(encoding="utf-8") for path in paths}
     for file, text, replacement in mutant.patches:
         assert files[file].count(text) == 1, f"{mutant.name}: the text to replace is not once in {file}.py"
         files[file] = files[file].replace(text, replacement)
-    for file, text in files.items():
-        renamed = text.replace("lapwing.ledger", mutant.package)
-        (target / f"{file}.py").write_text(renamed, encoding="utf-8")
-    return code
+    return files
 
 
 @contextmanager

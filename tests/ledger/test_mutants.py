@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -18,7 +18,7 @@ from lapwing.ledger.local.ledger import LocalLedger
 from tests.ledger import mutants
 from tests.ledger.crashes import Report, race, stampede
 from tests.ledger.machine import UNION_BUDGETS, LocalStand, random_walk
-from tests.ledger.mutants import Mutant, build, loaded
+from tests.ledger.mutants import Mutant, build, loaded, patched
 from tests.ledger.support import (
     FINGERPRINT,
     SOURCE,
@@ -210,6 +210,21 @@ def test_the_registry_scenarios_tell_a_mutant_from_the_ledger(
     assert not is_fooled(shipped, lapwing.ledger.local.ledger)
     with loaded(mutant, build(mutant, tmp_path)) as module:
         assert is_fooled(changed, module)
+
+
+def test_every_mutant_fits_the_code() -> None:
+    every = {*_mutants(list(vars(mutants).values()))}
+    assert len(every) > 25
+    for mutant in sorted(every, key=lambda one: one.name):
+        patched(mutant)
+
+
+def _mutants(values: Iterable[object]) -> Iterator[Mutant]:
+    for value in values:
+        if isinstance(value, Mutant):
+            yield value
+        elif isinstance(value, list):
+            yield from _mutants(value)
 
 
 def test_a_mutant_that_does_not_fit_the_code_fails(tmp_path: Path) -> None:

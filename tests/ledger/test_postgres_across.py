@@ -52,9 +52,7 @@ def shared(places: Sequence[Place], units: int = 1000) -> Iterator[list[SharedPo
 
 @contextmanager
 def crossing(dsn: str) -> Iterator[across.Crossing]:
-    made = across.Crossing(
-        across.CrossDataSetBatch(across._RESERVE, dsn, RETRY_SECONDS), across.CrossDataSetBatch(across._COMMIT, dsn, RETRY_SECONDS)
-    )
+    made = across.Crossing(*(across.CrossDataSetBatch(kind, dsn, RETRY_SECONDS) for kind in (across._RESERVE, across._COMMIT)))
     try:
         yield made
     finally:

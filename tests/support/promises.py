@@ -349,6 +349,7 @@ def coverage(name: str) -> Coverage:
 
 WRONG = "asks that a planted mistake is seen: a miss fails this very test"
 EXCEPTIONS = {
+    "engines/test_fresh_bench.py::test_releases_are_judged": "a benchmark runs at a tiny size; what it prints is not a promise",
     "attacks/test_noise_attacks.py::test_the_same_test_sees_a_threshold_that_is_one_too_low": WRONG,
     "attacks/test_textbook_averaging.py::test_the_same_attack_on_a_budget_that_pays_for_more_is_seen": WRONG,
     "attacks/test_textbook_differencing.py::test_the_same_test_sees_answers_that_are_less_private_than_claimed": WRONG,

@@ -11,7 +11,6 @@ from functools import cache
 from lapwing.answers.assembly import check_post
 from lapwing.answers.post_processing import evaluate
 from lapwing.asking.accuracy_targets import PlanAt
-from lapwing.asking.key_delta import delta_for_keys
 from lapwing.catalog import Declaration, RowUnit, UnitPath
 from lapwing.contribution.model import ContributionModel
 from lapwing.curator.curator import Curator
@@ -22,6 +21,7 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
 from lapwing.planning.drafts import PlanningFacts
 from lapwing.planning.group_enumeration.groups import GroupFinder
+from lapwing.planning.key_delta import delta_for_keys
 from lapwing.planning.noise_choice import with_better_noise
 from lapwing.planning.plan import DraftedStatement
 from lapwing.planning.planned import GroupLimits, PlannedStatement, Price

@@ -34,7 +34,7 @@ from lapwing.engines.state import StateDirectory
 from lapwing.errors import BudgetRefused, CatalogueError, LedgerError, PreparationError
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.certify import Certified, certify
-from lapwing.kernel.count_stream import StreamPlan, certify_stream
+from lapwing.kernel.count_stream import CertifiedStream, StreamPlan, certify_stream
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from lapwing.kernel.release import require_sampler
@@ -458,25 +458,30 @@ class Curator:
         if stored is not None:
             note_reservation(stored.charge_id)
             return replayed(stored)
-        if certified.facts.order != balance.budget.order:
-            raise CatalogueError("budget-account", "the version is charged at another order than the ledger", hint="run prepare")
-        request = Request(
-            analyst=who,
-            request_id=secrets.token_hex(16) if request_id is None else request_id,
-            digest=certified.digest,
-            cost=certified.cost,
-            version=certified.facts.version,
-            summary=summary,
-            purchase=purchase,
-        )
         return charged_release(
             certified,
-            request,
+            self._charge(certified, balance, who, request_id, summary, purchase),
             ledger=ledger,
             snapshot=self.snapshot,
             settling=self._settling,
             sampler=self.declaration.dataset.noise,
             hold=announce_charge(certified, self.rows_known),
+        )
+
+    def _charge(
+        self, certified: Certified | CertifiedStream, by: Balance, who: str, name: str | None, summary: str, purchase: PurchaseRecord | None
+    ) -> Request:
+        """The charge for a plan or a stream on the open version, paid by this balance; ``name`` is the request's."""
+        if self.facts.order != by.budget.order:
+            raise CatalogueError("budget-account", "the version is charged at another order than the ledger", hint="run prepare")
+        return Request(
+            analyst=who,
+            request_id=secrets.token_hex(16) if name is None else name,
+            digest=certified.digest,
+            cost=certified.cost,
+            version=self.facts.version,
+            summary=summary,
+            purchase=purchase,
         )
 
     @one_version()
@@ -486,17 +491,7 @@ class Curator:
         ledger, who = self.ledger, self.analyst_default if analyst is None else analyst
         require_name(who)
         self._settling.require_settled(ledger)
-        if self.facts.order != ledger.balance().budget.order:
-            raise CatalogueError("budget-account", "the version is charged at another order than the ledger", hint="run prepare")
-        request = Request(
-            analyst=who,
-            request_id=secrets.token_hex(16),
-            digest=certified.digest,
-            cost=certified.cost,
-            version=self.facts.version,
-            summary=summary,
-            purchase=purchase,
-        )
+        request = self._charge(certified, ledger.balance(), who, None, summary, purchase)
         version = self._versions.kept()
         try:
             return ChargedStream(plan, request, ledger=ledger, version=version, settling=self._settling, rows=self.rows_known)

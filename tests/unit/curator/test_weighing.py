@@ -414,7 +414,7 @@ def _a_crash_refunds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _the_log_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lapwing.asking.weights_session._told_before", lambda curator, analyst, confidence: {})
+    monkeypatch.setattr("lapwing.asking.weights_session._earlier_answers", lambda curator, analyst, confidence: {})
 
 
 def _outcomes_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:

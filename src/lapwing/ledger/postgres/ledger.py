@@ -70,12 +70,8 @@ class PostgresLedger:
         self, dsn: str, *, source_id: str, fingerprint: str | None, anchors: Anchors, lease_seconds: int, retry_seconds: float
     ) -> None:
         require_extra()
-        self._dsn = dsn
-        self._source_id = source_id
-        self._fingerprint = fingerprint
-        self._anchors = anchors
-        self._lease_seconds = lease_seconds
-        self._retry_seconds = retry_seconds
+        self._dsn, self._source_id, self._fingerprint, self._anchors = dsn, source_id, fingerprint, anchors
+        self._lease_seconds, self._retry_seconds = lease_seconds, retry_seconds
         self._gate = RLock()
         self._connection = Connection(dsn, schema_version=SCHEMA_VERSION, retry_seconds=retry_seconds)
         self._anchor_names: list[str] = []
@@ -222,8 +218,7 @@ class PostgresLedger:
 
     def balance(self) -> Balance:
         """The budget in force and everything spent or reserved against it."""
-        state = self.state()
-        return state.balance
+        return self.state().balance
 
     def state(self) -> AnchorPoint:
         """The newest state of the ledger."""
@@ -338,10 +333,7 @@ class PostgresLedger:
     def bought(
         self, *, version: int, limit: int, analyst: str | None = None, kind: PurchaseKind | None = None, begins: str = ""
     ) -> tuple[Bought, ...]:
-        """The newest committed answers about one version, newest first; with ``analyst``, not what others paid for if that is not shared.
-
-        Of these, those of this ``kind``; of older ones, those whose summary ``begins`` like this. To an analyst who may not ask, nothing.
-        """
+        """As :meth:`lapwing.ledger.protocol.Ledger.bought`; to an analyst who may not ask, nothing."""
         self._require_own_process()
         return rows.bought_of(
             self._connection, ledger_id=self.ledger_id, version=version, limit=limit, analyst=analyst, kind=kind, begins=begins
@@ -370,9 +362,8 @@ class PostgresLedger:
     def set_budget(self, to: Budget, *, reason: str) -> None:
         """Lower the budget, never below what is spent. Raising it needs a second person: :mod:`lapwing.ledger.postgres.policy`."""
         limits.require_detail(reason)
-        state = self.state()
-        limits.require_within(to, state.ceiling)
-        self.act("lapwing.set_budget(%s, %s, %s, %s)", [budget_text(state.ceiling), budget_text(to), reason])
+        limits.require_within(to, ceiling := self.state().ceiling)
+        self.act("lapwing.set_budget(%s, %s, %s, %s)", [budget_text(ceiling), budget_text(to), reason])
 
     def raise_ceiling(self, to: Budget, *, reason: str) -> None:
         """Refused: the promise itself is changed by two people, :func:`lapwing.ledger.postgres.policy.propose_ceiling`."""
@@ -398,8 +389,7 @@ class PostgresLedger:
     def change(self, call: str, parameters: Sequence[object]) -> None:
         """An owner's act that always succeeds. Not sent twice: it would be written down twice."""
         self._require_own_process()
-        row = self._ask(f"SELECT {rows.STATE} FROM {call}", parameters, again=False)[0]
-        self._advance(rows.state_of(row))
+        self._advance(rows.state_of(self._ask(f"SELECT {rows.STATE} FROM {call}", parameters, again=False)[0]))
 
     def act(self, call: str, parameters: Sequence[object], *, result: str = "NULL") -> Any:
         """An owner's act that may be refused; gives what ``result`` is in the function's row."""

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.asking.key_delta import delta_for_keys
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Budget, budget_for
+from lapwing.planning.key_delta import delta_for_keys
 
 BUDGET = budget_for(epsilon=Fraction(3), delta=Fraction(1, 10**8), delta_keys_share=Fraction(1, 2))
 WHOLE = Fraction(BUDGET.loss_total, LOSS_UNITS)
