@@ -52,12 +52,12 @@ def shared(places: Sequence[Place], units: int = 1000) -> Iterator[list[SharedPo
 
 @contextmanager
 def crossing(dsn: str) -> Iterator[across.Crossing]:
-    made = across.Crossing(*(across.CrossDataSetBatch(kind, dsn, RETRY_SECONDS) for kind in (across._RESERVE, across._COMMIT)))
+    reserve, commit = (across.CrossDataSetBatch(kind, dsn, RETRY_SECONDS) for kind in (across._RESERVE, across._COMMIT))
     try:
-        yield made
+        yield across.Crossing(reserve, commit)
     finally:
-        made.reservations.close()
-        made.answers.close()
+        reserve.close()
+        commit.close()
 
 
 def part_of(ledger: PostgresLedger, batch: Batch) -> across.LedgerPart:

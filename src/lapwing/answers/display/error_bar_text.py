@@ -25,7 +25,8 @@ def decimals_of(values: Sequence[Any], intervals: Sequence[Interval | None]) -> 
 
 def number_text(value: float | int | Decimal | None, decimals: int) -> str:
     """The value as text; a value that rounds to zero is 0, not -0."""
-    return "NULL" if value is None else f"{round(value, decimals) + 0:,.{decimals}f}"
+    rounded: Any = None if value is None else round(value, decimals)
+    return "NULL" if rounded is None else f"{rounded + 0:,.{decimals}f}"
 
 
 def margin_text(value: float | int | Decimal | None, interval: Interval | None, decimals: int) -> str:
