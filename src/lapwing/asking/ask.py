@@ -1,6 +1,6 @@
-"""Asking, one way for every face: read the text, bind it, price it, and answer or explain it.
+"""Asking, the same for every interface: read the text, bind it, price it, and answer or explain it.
 
-A face gives the text and who asks, and gets an ``Answer`` or an ``Explanation``; it needs none of the parts.
+An interface passes an ``AskRequest`` and gets an ``Answer`` or an ``Explanation``; it needs none of the parts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def ask(curator: Curator, request: AskRequest) -> Answer:
         return described_answer(columns, curator.budget(), confidence=usual)
     if request.request_id is None:  # several charges of one request name it as their parent
         request = replace(request, request_id=secrets.token_hex(16))
-    with answering(request.request_id), _told_what_waits(curator):
+    with answering(request.request_id), _budget_hint(curator):
         with curator.planning.one_by_one(request.analyst):
             bound = _bound(curator, request, words)
         if words.explain:
@@ -65,8 +65,8 @@ def replay(curator: Curator, request: AskRequest) -> Answer:
 
 
 @contextmanager
-def _told_what_waits(curator: Curator) -> Iterator[None]:
-    """Whoever is refused for the budget hears that the catalogue has a higher one. No question raises it: that is the owner's act."""
+def _budget_hint(curator: Curator) -> Iterator[None]:
+    """A refusal for the budget says that the catalogue has a higher one, if it does. Only the owner raises it, no question does."""
     try:
         yield
     except BudgetRefused as error:
@@ -98,7 +98,7 @@ def describe(curator: Curator, table: str | None = None) -> Answer:
 
 
 def plan_of(curator: Curator, sql: str, epsilon: Number | None = None, *, dialect: str = "duckdb") -> tuple[Statement, PlannedStatement]:
-    """A statement without words of ours, and its plan at this epsilon; for audits. Of one with answers that come first: as supposed."""
+    """A statement without Lapwing's clauses, and its plan at this epsilon; for audits. A staged one is planned with undecided parts."""
     bound = bound_statement(curator, sql, dialect=dialect)
     terms = terms_of(None, AskOptions(epsilon=epsilon), declaration=curator.declaration, budget=bound.budget)
     assert isinstance(terms.goal, Fraction)

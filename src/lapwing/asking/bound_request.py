@@ -1,4 +1,4 @@
-"""A statement that somebody asks at a price or for an accuracy: it is bought and answered, or explained."""
+"""A request whose statement is bound: it is bought and answered, or explained, at a price or for an accuracy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STATEMENT = PurchaseRecord(PurchaseKind.STATEMENT)
 
 @dataclass(frozen=True, slots=True)
 class BoundRequest:
-    """A statement that somebody asks: bound, with its terms."""
+    """A request, its bound statement and its terms."""
 
     curator: Curator
     request: AskRequest
