@@ -21,13 +21,11 @@ from lapwing.asking.release_reuse import ReusableStatement, ServingRelease
 from lapwing.curator.charged_release import ChargedRelease
 from lapwing.curator.curator import Curator
 from lapwing.kernel.accounting import Cost
-from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
+from lapwing.ledger.purchases import PurchaseRecord
 from lapwing.planning.planned import PlannedStatement
 from lapwing.prices import statement_loss
 from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.sql.text.privacy_words import Question
-
-_STATEMENT = PurchaseRecord(PurchaseKind.STATEMENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class BoundRequest:
     words: Question
     bound: BoundStatement
     terms: Terms
-    purchase: PurchaseRecord = _STATEMENT
+    purchase: PurchaseRecord
     """What the ledger records of it, but for the histograms that its bounds are chosen from."""
 
     def pilots(self) -> tuple[Fraction, ...]:
