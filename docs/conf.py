@@ -63,7 +63,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!lapwing\b).*"),
     ("py:.*", r"lapwing\.(.*\.)?_\w+"),
-    ("py:class", r"lapwing\.(console|server)\.(.*\.)?(Annotated|[a-z]\w*)"),
+    ("py:class", r"lapwing\.interfaces\.(console|http)\.(.*\.)?(Annotated|[a-z]\w*)"),
 ]
 
 html_theme = "furo"

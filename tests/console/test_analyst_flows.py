@@ -413,7 +413,7 @@ def test_a_session_that_is_over_asks_to_sign_in_again(visited: Visited, browser:
         page.context.clear_cookies()
         page.locator(".cm-content").focus()
         page.keyboard.insert_text(" WHERE minutes > 6")
-        expect(page.get_by_role("alert")).to_contain_text("Nobody is signed in here")
+        expect(page.get_by_role("alert")).to_contain_text("You are not signed in, or the session has ended")
         expect(page.locator(".cm-content")).to_contain_text("WHERE minutes > 6")  # what was typed is not lost
         page.get_by_role("link", name="Sign in again").click()
         page.fill("#key", visited.under_test.keys["ada"])

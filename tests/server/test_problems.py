@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from lapwing.data_set import DataSet
+from lapwing.asking.ask import explain
+from lapwing.asking.explanation import Explanation
+from lapwing.asking.options import AskRequest
+from lapwing.curator.curator import Curator
 from lapwing.demo import write_demo
 from lapwing.errors import BudgetRefused, CallRefused, CatalogueError, Incident, LapwingError, LedgerError, PreparationError, Refused, Span
 from lapwing.interfaces.http.configuration import MomentSettings, ServerLimits
@@ -132,15 +134,14 @@ def test_too_many_calls_are_told_so_with_a_time(server: ServerUnderTest, monkeyp
 def test_explaining_costs_nothing_and_takes_no_more_than_half(server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixteen statements of a data set run at once: eight of them may be of one person, by whatever route."""
     gate, inside, others = threading.Event(), list[int](), list[int]()
-    explain = DataSet.explain
 
-    def slow(self: DataSet, sql: str, **terms: Any) -> Any:
-        if "smoker" in sql:
+    def slow(curator: Curator, request: AskRequest) -> Explanation:
+        if "smoker" in request.sql:
             inside.append(1)
             assert gate.wait(30)
-        return explain(self, sql, **terms)
+        return explain(curator, request)
 
-    monkeypatch.setattr(DataSet, "explain", slow)
+    monkeypatch.setattr("lapwing.asking.ask.explain", slow)
 
     def one(by: str, sql: str, seen: list[int]) -> None:
         seen.append(server.call("POST", "/v1/data-sets/{d}/explain", by=by, json={"sql": sql, "epsilon": "0.1"}).status_code)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any
 
 import pytest
 
-from lapwing.data_set import DataSet
+from lapwing.answers.answer import Answer
+from lapwing.asking.ask import ask
+from lapwing.asking.options import AskRequest
+from lapwing.curator.curator import Curator
 from tests.wire.world import WireUnderTest
 
 LONG = "SELECT smoker, COUNT(*) AS n FROM patients WHERE birth_year > 1931 GROUP BY smoker"
@@ -20,15 +22,14 @@ def test_a_long_question_is_begun_once(wire: WireUnderTest, monkeypatch: pytest.
     monkeypatch.setattr(served, "_limits", served._limits.model_copy(update={"wait_seconds": 0.2}))
     begun: list[str] = []
     go_on = threading.Event()
-    ask = DataSet.ask
 
-    def slow(self: DataSet, sql: str, **terms: Any) -> Any:
-        begun.append(sql)
-        if sql == LONG:
+    def slow(curator: Curator, request: AskRequest) -> Answer:
+        begun.append(request.sql)
+        if request.sql == LONG:
             go_on.wait(30)
-        return ask(self, sql, **terms)
+        return ask(curator, request)
 
-    monkeypatch.setattr(DataSet, "ask", slow)
+    monkeypatch.setattr("lapwing.interfaces.wire.request.ask", slow)
     with wire.connect() as first, wire.connect() as second:
         threading.Timer(1.5, go_on.set).start()
         answered = threading.Thread(target=lambda: second.execute(MEANWHILE).fetchall())
