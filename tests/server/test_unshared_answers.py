@@ -129,14 +129,14 @@ def test_whoever_is_suspended_reads_no_release_any_more(apart: ServerUnderTest) 
 
 
 def test_the_terms_of_a_charge_are_told_to_whoever_paid_and_replay_it(apart: ServerUnderTest) -> None:
-    body = {"sql": 'SELECT "smoker", COUNT(*) AS n FROM patients GROUP BY "smoker"', "epsilon": "0.0312500001", "dialect": "postgres"}
-    answer = posted(apart, "ada", "ask", body | {"confidence": "0.8"}).json()
+    terms = {"epsilon": "0.0312500001", "confidence": "0.8", "dialect": "postgres", "reuse": "never"}
+    body = {"sql": 'SELECT "smoker", COUNT(*) AS n FROM patients GROUP BY "smoker"', **terms}
+    answer = posted(apart, "ada", "ask", body).json()
     entries = apart.call("GET", "/v1/data-sets/{d}/history", by="ada").json()["entries"]
     charge = next(entry["charge"] for entry in entries if entry["kind"] == "reserve" and entry["detail"] == body["sql"])
     path = f"/v1/data-sets/{{d}}/history/{charge}"
     asked = apart.call("GET", path, by="ada").json()
-    terms = asked["terms"]
-    assert asked["epsilons"] == ["0.0312500001"] and (terms["confidence"], terms["dialect"]) == ("0.8", "postgres")
-    again = {"sql": asked["sql"], **{name: terms[name] for name in ("epsilon", "confidence", "dialect")}}
+    assert asked["epsilons"] == ["0.0312500001"] and {name: asked["terms"][name] for name in terms} == terms
+    again = {"sql": asked["sql"], **{name: asked["terms"][name] for name in terms}}
     assert posted(apart, "ada", "replay", again).json()["rows"] == answer["rows"]
     assert apart.call("GET", path, by="eve").status_code == 404
