@@ -40,7 +40,9 @@ def _form(ada: Visitor, sql: str, epsilon: str) -> tuple[str, dict[str, str]]:
 
 
 def test_a_price_beside_a_statement_holds_unless_the_statement_says_one() -> None:
-    for sql in ("SELECT COUNT(*) FROM patients WHERE region = 'with privacy'", "SELECT COUNT(*) -- with privacy\nFROM patients"):
+    other_terms = "SELECT COUNT(*) FROM patients WITH PRIVACY (reuse = never, confidence = 0.9)"
+    in_text = "SELECT COUNT(*) FROM patients WHERE region = 'with privacy'"
+    for sql in (in_text, "SELECT COUNT(*) -- with privacy\nFROM patients", other_terms):
         assert PageQuestion(sql, "0.3").body().epsilon == "0.3"
     for terms in ("(epsilon = 0.1)", "(error = 5)", "(nonsense)"):
         assert PageQuestion(f"SELECT COUNT(*) FROM patients WITH PRIVACY {terms}", "0.3").body().epsilon is None

@@ -141,15 +141,15 @@ def test_settings_follow_transactions(wire: WireUnderTest) -> None:
         assert connection.execute("SHOW lapwing.epsilon").fetchone() == ("",)
 
 
-def test_a_price_that_is_set_holds_where_a_text_has_the_words_with_privacy(wire: WireUnderTest) -> None:
+def test_a_price_that_is_set_holds_unless_the_statement_names_one(wire: WireUnderTest) -> None:
     with wire.connect() as connection:
         connection.execute("SET lapwing.epsilon = 0.02")
         costs = []
-        for condition in ("region <> 'north'", "region <> 'with privacy' AND region <> 'north'"):
+        for text in ("1963", "1964 AND region <> 'with privacy'", "1965 WITH PRIVACY (reuse = never)"):
             before = wire.spent()
-            connection.execute(f"SELECT COUNT(*) AS n FROM patients WHERE {condition} AND birth_year < 1963")
+            connection.execute(f"SELECT COUNT(*) AS n FROM patients WHERE region <> 'north' AND birth_year < {text}")
             costs.append(wire.spent() - before)
-        assert costs[1] <= 2 * costs[0]
+        assert 0 < max(costs) <= 2 * costs[0]
 
 
 def test_an_accuracy_is_asked_for_by_a_setting(wire: WireUnderTest) -> None:

@@ -55,7 +55,7 @@ async def suggestions(question: PageQuestion, answer: dict[str, Any], price: Pri
 
 async def _at_a_higher_price(question: PageQuestion, price: PriceView, priced: Priced) -> list[Suggestion]:
     """Twice the epsilon: what it would give, and what it would cost, which is more than twice as much."""
-    if question.says_terms:
+    if question.says_price:
         return []
     dearer = PageQuestion(question.sql, figure(2 * price.epsilon).replace(",", ""))
     found = await priced(dearer)

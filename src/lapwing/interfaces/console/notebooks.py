@@ -10,7 +10,7 @@ from lapwing.interfaces.console.questions import PageQuestion
 
 def notebook(address: str, data_set: str, question: PageQuestion) -> str:
     """The notebook, in format 4.5. Foreign texts are Python literals in it."""
-    terms = f", epsilon={question.epsilon!r}" if question.epsilon and not question.says_terms else ""
+    terms = f", epsilon={question.epsilon!r}" if question.epsilon and not question.says_price else ""
     cells = [
         _cell(
             "markdown",

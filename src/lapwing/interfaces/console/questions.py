@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from lapwing.errors import CallRefused
 from lapwing.interfaces.http.shapes import AskedBody
-from lapwing.interfaces.http.statement_words import says_terms
+from lapwing.interfaces.http.statement_words import says_price, says_terms
 
 TOKEN_LENGTH_MAX = 24_000
 """Longest form in an address; servers and proxies refuse longer ones."""
@@ -57,12 +57,17 @@ class PageQuestion:
 
     @property
     def says_terms(self) -> bool:
-        """Whether the statement itself says what it is asked on."""
+        """Whether the statement has a clause ``WITH PRIVACY (..)`` of its own."""
         return says_terms(self.sql)
+
+    @property
+    def says_price(self) -> bool:
+        """Whether that clause names a price or an accuracy."""
+        return says_price(self.sql)
 
     def body(self) -> AskedBody:
         """What the HTTP interface is sent. A price in the statement goes before the one beside it."""
         try:
-            return AskedBody(sql=self.sql, epsilon=None if self.says_terms or not self.epsilon else self.epsilon)
+            return AskedBody(sql=self.sql, epsilon=None if self.says_price or not self.epsilon else self.epsilon)
         except ValidationError as error:
             raise CallRefused("body-invalid", "there is no statement, or it is too long") from error

@@ -15,5 +15,10 @@ def statement_words() -> dict[str, str]:
 
 
 def says_terms(sql: str) -> bool:
-    """Whether a statement says itself, in ``WITH PRIVACY (..)``, what it is asked on."""
+    """Whether a statement has a clause ``WITH PRIVACY (..)`` of its own."""
     return bool(written_terms(sql, dialect="duckdb"))
+
+
+def says_price(sql: str) -> bool:
+    """Whether that clause names a price or an accuracy."""
+    return "asked" in written_terms(sql, dialect="duckdb")

@@ -155,12 +155,12 @@ class RequestHandler:
 
 
 def _with_terms(text: str, said: Mapping[str, str | None], settings: Settings) -> tuple[str, AskOptions]:
-    """A statement with the price or the accuracy that its session asks for, where it says nothing itself."""
-    if written_terms(text, dialect=DIALECT, settings=settings):
-        return text, AskOptions(dialect=DIALECT)
-    error, confidence = said["error"], said["confidence"]
-    if not error or text.lstrip()[:4].lower() in ("show", "desc"):
-        return text, AskOptions(epsilon=said["epsilon"], confidence=confidence, dialect=DIALECT)
+    """A statement with the price or the accuracy that its session asks for, where it names none itself."""
+    own = written_terms(text, dialect=DIALECT, settings=settings)
+    epsilon, error = (None, None) if "asked" in own else (said["epsilon"], said["error"])
+    confidence = None if "confidence" in own else said["confidence"]
+    if not error or own or text.lstrip()[:4].lower() in ("show", "desc"):
+        return text, AskOptions(epsilon=epsilon, confidence=confidence, dialect=DIALECT)
     terms = [f"error = '{error}'" if error.endswith("%") else f"error = {error}"]
     terms += [f"confidence = {confidence}"] if confidence else []
     return f"{text} WITH PRIVACY ({', '.join(terms)})", AskOptions(dialect=DIALECT)

@@ -54,7 +54,7 @@ async def asked_again(charge: Number, visit: Annotated[DataSetVisit, Depends(vis
     """On to the answer that a charge paid for: by the price that leads to a stored one."""
     asked = await asking.asked_with(charge, visit.call)
     likely = [PageQuestion(asked["sql"], epsilon) for epsilon in asked["epsilons"]] or [PageQuestion(asked["sql"])]
-    if likely[0].says_terms:
+    if likely[0].says_price:
         likely = [PageQuestion(asked["sql"])]
     found = likely[0]
     for question in likely:
