@@ -252,8 +252,8 @@ def test_a_sum_over_all_bins_is_a_count_of_the_smaller_table() -> None:
 PROGRAM = """
 from itertools import combinations
 from lapwing.releases.marginals.precisions import price_split
-from lapwing.releases.marginals.workload import WantedCounts
-wanted = [WantedCounts(axes) for count in (1, 2, 3) for axes in combinations(range(4), count)]
+from lapwing.releases.marginals.workload import WorkloadQuery
+wanted = [WorkloadQuery(axes) for count in (1, 2, 3) for axes in combinations(range(4), count)]
 for pure in (False, True):
     for objective in ("rmse", "l1", "max"):
         split = price_split((11, 5, 3, 2), wanted, pure=pure, objective=objective)
