@@ -29,6 +29,8 @@ from tests.ledger.support import approximate_budget, pure_budget
 
 ROOT = Path(__file__).resolve().parents[2]
 ROUND_SECONDS_MAX = 900.0
+LOOK_EVERY_SECONDS = 0.2
+"""Of the oracle, while clients work. The smallest crowds need less than two seconds on a fast machine."""
 EXPECTED_CODES = frozenset(
     {
         "budget-exceeded",
@@ -254,9 +256,9 @@ def kill_workers(
         one.order(bench, "rehearse")
         found = list(steps) or one.answer(bench)["steps"]
         one.order(bench, "run", clients=clients, kills=kills, seed=seed, steps=found, kills_of_a_step_min=kills_of_a_step_min)
-        one.answer(bench, look_every_seconds=2.0)
+        one.answer(bench, look_every_seconds=LOOK_EVERY_SECONDS)
         one.order(bench, "run", clients=clients, lives=10 * len(bench.sources), seed=seed, share=True, outside_kills=0.2)
-        one.answer(bench, look_every_seconds=2.0)
+        one.answer(bench, look_every_seconds=LOOK_EVERY_SECONDS)
     return found
 
 

@@ -115,11 +115,13 @@ def test_while_the_database_is_away_workers_that_die_are_tried_again(cluster: Cl
             assert len(re.findall(rf"worker {pid} was ended by SIGKILL; it is replaced ", log)) == 1
         cluster.start()
         _wait_until(lambda: _answers(fleet), "questions are answered again, by the same server")
-        _wait_until(lambda: one.log().count("the trouble is over") == 3, "both workers are there again")
-        assert len(one.workers()) == 2 and not set(one.workers()) & set(second)
+        _wait_until(lambda: len(set(one.workers()) - set(second)) == 2, "both workers are there again")
+        _wait_until(lambda: one.log().count("the trouble is over") >= 2, "the log says that it is over")
         one.process.terminate()
         assert one.process.wait(PATIENCE_SECONDS) == 0, "told to stop, it ends with 0"
-        assert one.log().count("\n") == 8, one.log()
+        over = one.log().count("the trouble is over")
+        assert over in (2, 3), "one line for each worker that could not start; on a slow machine the second tries when all is well again"
+        assert one.log().count("\n") == 5 + over, one.log()
 
 
 def test_a_worker_that_is_paused_is_borne_and_then_replaced_with_a_word(cluster: Cluster, tmp_path: Path) -> None:
