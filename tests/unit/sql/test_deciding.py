@@ -123,6 +123,15 @@ def test_an_answer_that_is_shown_and_decides_is_asked_for_both() -> None:
     assert whole.first[0].privates == (whole.privates[1],)
 
 
+def test_rows_used_around_and_inside_an_answer_are_bound_for_each() -> None:
+    """The number of statements divides the price, so stored answers depend on it."""
+    rows = "SELECT * FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)"
+    answer = f"WITH a AS ({rows}) SELECT COUNT(*) FROM a WHERE cost > (SELECT AVG(cost) FROM a)"
+    around, inside, last = bound(answer, decided=(MEAN, MEAN)).first
+    assert around.privates == inside.privates == bound("SELECT AVG(cost) FROM visits").privates != last.privates
+    assert len(bound(f"WITH a AS ({rows}) SELECT COUNT(*) FROM a WHERE patient_id IN (SELECT patient_id FROM a)").first) == 1
+
+
 def test_a_withheld_value_meets_no_row() -> None:
     whole = bound("SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)", decided=(((None,),),))
     (condition,) = expressions_of(whole.private.source)
