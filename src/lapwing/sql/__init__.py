@@ -50,7 +50,7 @@ def bind(
     The outcome depends on the text, the facts, public tables, the settings and the moment only; no protected data is read.
     """
     if dialect not in DIALECTS:
-        raise Refused("dialect-unknown", f"there is no such dialect; there are: {', '.join(DIALECTS)}")
+        raise Refused("dialect-unknown", f"unknown dialect; the dialects are {', '.join(DIALECTS)}")
     # sqlglot takes a third of a second to import, and only binding needs it.
     from lapwing.sql.statement import bind_statement
 

@@ -92,7 +92,7 @@ class GroupedLeaves:
     def _mode(self, node: exp.Expr) -> Value:
         """The value with the largest noisy count; NULL where no count is above 0."""
         if self.levels:
-            message, hint = "MODE of sub-totals is not a sum of those of their groups", "ask for each level with a statement of its own"
+            message, hint = "the MODE of a sub-total does not follow from those of its groups", "write a separate statement for each level"
             raise self.scalars.session.refuse("groups-unsupported", message, node=node, hint=hint)
         number = len(self.privates)
         self.privates.append(None)
@@ -122,10 +122,10 @@ class GroupedLeaves:
             numbers = [(part, self._key(part)) for part in reader.many("expressions")]
         for part, number in numbers:
             if number is None:
-                raise outputs.session.refuse("not-grouped", "GROUPING takes keys of GROUP BY", node=part)
+                raise outputs.session.refuse("not-grouped", "GROUPING takes only keys of GROUP BY", node=part)
         if not self.levels:
             hint = "use GROUP BY ROLLUP (...), CUBE or GROUPING SETS"
-            raise outputs.session.refuse("groups-unsupported", "there are no sub-totals to tell apart", node=node, hint=hint)
+            raise outputs.session.refuse("groups-unsupported", "GROUPING needs sub-totals, and there are none", node=node, hint=hint)
         return grouping_bits(node, self.query, [number for _, number in numbers if number is not None])
 
     def _key(self, node: exp.Expr) -> int | None:
@@ -140,14 +140,14 @@ class GroupedLeaves:
         bound = column(self.scalars, reader.node, name, table)
         where = "an aggregate" if not self.keys else "an aggregate or in GROUP BY"
         hint = f"write {name} inside an aggregate such as COUNT or SUM, or add it to GROUP BY"
-        raise outputs.session.refuse("not-grouped", f"the column {name!r} must stand inside {where}", node=bound.node, hint=hint)
+        raise outputs.session.refuse("not-grouped", f"the column {name!r} must appear inside {where}", node=bound.node, hint=hint)
 
     def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
         """What is neither an aggregate nor grouped by."""
         if type(node) in self.scalars.handlers:
             self.scalars.bind(node)  # says what is wrong with it, if anything is wrong with it as an expression over rows
             hint = "put the whole expression into GROUP BY, or inside an aggregate"
-            return outputs.session.refuse("not-grouped", "this is neither an aggregate nor grouped by", node=node, hint=hint)
+            return outputs.session.refuse("not-grouped", "this is neither an aggregate nor in GROUP BY", node=node, hint=hint)
         return unsupported(outputs.session, node)
 
 

@@ -65,8 +65,8 @@ def public_statement(
     if wrong is not None:
         if not tables:
             return None
-        message = "tables that describe a data set are asked with plain SQL, and this is not part of it"
-        raise source.refuse("sql-unsupported", message, node=wrong, hint="SHOW TABLES and DESCRIBE say what there is")
+        message = "tables that describe a data set take only a part of SQL, which does not include this"
+        raise source.refuse("sql-unsupported", message, node=wrong, hint="SHOW TABLES and DESCRIBE list tables and columns")
     return PublicStatement(tree.sql(dialect="duckdb"), tables)
 
 

@@ -24,7 +24,7 @@ from lapwing.sql.select_list import SelectItem, distinct_names, keeps_ties, orde
 from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import Output, PostProcess, PrivateQuery, RowsAtMost
 
-ONE_ROW = "ask for an aggregate over all of it, such as MAX(n), without GROUP BY; or add LIMIT 1"
+ONE_ROW = "select an aggregate such as MAX(n) without GROUP BY, or add LIMIT 1"
 BindAny = Callable[[exp.Expr, Environment], Rows | AnsweredSelect]
 
 
@@ -41,7 +41,7 @@ class AnswerSelects:
         """A SELECT over answers, or over nothing."""
         for item in called:
             if not isinstance(item.item, NoisyItem):
-                message, hint = "constants and pivoted answers in FROM cannot be joined to rows", "list the constants in WHERE: x IN (1, 2)"
+                message, hint = "constants and pivoted answers cannot be joined to rows", "list the constants in WHERE: x IN (1, 2)"
                 raise self.session.refuse("join-private", message, node=item.node, hint=hint)
         around = environment.around
         scope = NoisyScope(self.session, depth=0 if around is None else around.depth + 1)
@@ -58,7 +58,7 @@ class AnswerSelects:
                 kept = outputs.condition(clause.node_of("this"), "WHERE").sql
             scope.around = None
         if leaves.aggregated:
-            raise self.session.refuse("aggregate-misplaced", "an aggregate cannot stand in WHERE", node=where, hint="use HAVING")
+            raise self.session.refuse("aggregate-misplaced", "an aggregate is not allowed in WHERE", node=where, hint="use HAVING")
         items = [select_item(self.session, node) for node in reader.many("expressions")]
         keys: list[str] = []
         scope.grouped = group is not None
@@ -66,8 +66,8 @@ class AnswerSelects:
             with self.session.reading(group) as clause:
                 grouped = grouping(self.session, clause, [item.node for item in items])
                 if grouped.levels is not None:
-                    hint = "ask for the sub-totals inside the subquery"
-                    raise self.session.refuse("groups-unsupported", "answers are grouped by one level only", node=group, hint=hint)
+                    hint = "compute the sub-totals in the subquery"
+                    raise self.session.refuse("groups-unsupported", "answers can be grouped by one level only", node=group, hint=hint)
                 keys = [outputs.bind(self._key(scope, node, items)).sql for node in grouped.nodes]
         listed = [pair for item in items for pair in self._values(scope, outputs, item)]
         items, values = [item for item, _ in listed], [value for _, value in listed]
@@ -134,7 +134,7 @@ class AnswerSelects:
         meant_by, excluded = read_star(self.session, item.node)
         listed = scope.all_columns(item.node, meant_by)
         if not listed:
-            raise self.session.refuse("unknown-table", "there is no table of this name in this FROM", node=item.node)
+            raise self.session.refuse("unknown-table", "there is no table with this name in this FROM", node=item.node)
         require_excluded(self.session, item.node, excluded, [name for name, _ in listed])
         return [(SelectItem(item.node, "", name), value) for name, value in listed if name not in excluded]
 
@@ -164,13 +164,13 @@ def finish(reader: Reader, outputs: Outputs, items: list[SelectItem], values: li
             # Whatever else is selected, the engine finds a window here.
             kept = f"({outputs.condition(clause.node_of('this'), 'QUALIFY').sql} AND row_number() OVER () > 0)"
         if not any(node.find(exp.Window) for node in (qualify, *(item.node for item in items))):
-            message = "QUALIFY keeps rows by a window function, and there is none"
+            message = "QUALIFY needs a window function, and there is none"
             raise session.refuse("window-unsupported", message, node=qualify, hint="use HAVING")
     order = reader.optional("order")
     on = () if distinct is None else tuple(sorted_by(outputs, node, values).sql for node in _distinct_on(session, distinct))
     if on and order is None:
-        message = "DISTINCT ON without ORDER BY would keep any row"
-        raise session.refuse("distinct-unsupported", message, node=distinct, hint="add ORDER BY: the first row of each is kept")
+        message = "DISTINCT ON without ORDER BY would keep an arbitrary row"
+        raise session.refuse("distinct-unsupported", message, node=distinct, hint="add ORDER BY: the first row of each group is kept")
     ordered = order_by(outputs, order, values)
     limited, offset = reader.optional("limit"), row_count(session, reader.optional("offset"))
     percent = row_share(session, limited)
@@ -227,15 +227,15 @@ class ScalarSubqueries:
             answered = self.selects.bind(reader.node_of("this"), self.environment)
         if not isinstance(answered, AnsweredSelect):
             raise session.refuse(
-                "rows-not-aggregates", "this subquery asks for rows", node=node, hint="ask for an aggregate such as COUNT(*)"
+                "rows-not-aggregates", "this subquery returns rows", node=node, hint="ask for an aggregate such as COUNT(*)"
             )
         if len(answered.values) != 1:
-            raise session.refuse("sql-unsupported", "a subquery that stands for a value selects one column", node=node)
+            raise session.refuse("sql-unsupported", "a scalar subquery must select one column", node=node)
         value, post = answered.values[0], answered.post
         if listed:
             return Value(f"({post.sql(numbered=False)})", value.kind, algebra.COMPUTED, node)
         if not self._is_single(answered):
-            message = "a subquery that stands for a value must have one row"
+            message = "a scalar subquery must have one row"
             raise session.refuse("sql-unsupported", message, node=node, hint=ONE_ROW)
         columns = [post.sql(numbered=False), *(f"SELECT m{i} FROM ({post.sql(numbered=False, marked=post.marked)})" for i in post.marked)]
         if self.subqueries is None:

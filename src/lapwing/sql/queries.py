@@ -115,7 +115,7 @@ class Queries:
         session = self.session
         session.deciding += 1
         if session.deciding > DECIDING_MAX:
-            raise session.refuse("statement-too-large", f"more than {DECIDING_MAX} answers stand among rows", node=node)
+            raise session.refuse("statement-too-large", f"more than {DECIDING_MAX} answers are used with rows", node=node)
         apart = Queries(session, self.known, self.handlers)
         crossed, aggregates = session.crossed, session.aggregates_answers
         session.crossed, session.aggregates_answers = [], False
@@ -146,9 +146,9 @@ class Queries:
         if isinstance(found, Rows):
             raise unsupported(self.session, node)
         if len(found.kinds) != 1:
-            raise self.session.refuse("sql-unsupported", "a subquery that stands for a value selects one column", node=node)
+            raise self.session.refuse("sql-unsupported", "a scalar subquery must select one column", node=node)
         if found.apart != frozenset():
-            message = "a subquery that stands for a value must have one row"
+            message = "a scalar subquery must have one row"
             raise self.session.refuse("sql-unsupported", message, node=node, hint=ONE_ROW)
         return single(scalars, node, found)
 
@@ -179,7 +179,7 @@ class Queries:
             with self.session.reading(node) as reader:
                 return self._compared(reader, environment)
         if type(node) is not exp.Select:
-            raise self.session.refuse("union-unsupported", "this way of putting statements together is not supported", node=node)
+            raise self.session.refuse("union-unsupported", "this set operation is not supported", node=node)
         with self.session.reading(node) as reader:
             return self._select(reader, environment)
 
@@ -190,8 +190,8 @@ class Queries:
         inside = Environment(outer=environment)
         with self.session.reading(node) as clause:
             if clause.flag("recursive"):
-                message = "WITH RECURSIVE has no bound on how far one row reaches"
-                raise self.session.refuse("with-unsupported", message, node=node, hint="write the levels out")
+                message = "WITH RECURSIVE is not supported: the influence of one row would have no bound"
+                raise self.session.refuse("with-unsupported", message, node=node, hint="write each level as a subquery")
             for item in clause.many("expressions"):
                 if type(item) is not exp.CTE:
                     raise unsupported(self.session, item)
@@ -200,7 +200,7 @@ class Queries:
                     with self.session.reading(alias) as table:
                         name = identifier(self.session, table.node_of("this")).lower()
                     if name in inside.names:
-                        raise self.session.refuse("ambiguous-table", f"WITH gives the name {name!r} twice", node=item)
+                        raise self.session.refuse("ambiguous-table", f"WITH defines the name {name!r} twice", node=item)
                     # A name sees those before it, never itself.
                     before = Environment(dict(inside.names), environment)
                     inside.names[name] = Named(named.node_of("this"), before)
@@ -226,8 +226,8 @@ class Queries:
         if any(isinstance(item.item, NoisyItem) for item in called) or all(isinstance(item.item, PublicItem) for item in called):
             called = [self._beside_answers(item) for item in called]
             if laterals:
-                message = "LATERAL goes with rows of protected tables"
-                raise self.session.refuse("table-unsupported", message, node=laterals[0], hint="JOIN answers with each other")
+                message = "LATERAL works only with rows of protected tables"
+                raise self.session.refuse("table-unsupported", message, node=laterals[0], hint="use JOIN to combine answers")
             return self.over_answers.select(reader, environment, called, joins)
         return self._over_rows(reader, environment, called, joins, laterals)
 
@@ -268,8 +268,8 @@ class Queries:
             if inner is not None:
                 self.tables.alias(inner)  # of what is pivoted: nothing outside can refer to it
             if not isinstance(item, NoisyItem) or len(pivots) != 1 or type(pivots[0]) is not exp.Pivot:
-                hint = "use one aggregate with FILTER for each column"
-                raise self.session.refuse("sql-unsupported", "PIVOT works on an answer, and once", node=node, hint=hint)
+                hint = "use an aggregate with FILTER for each column"
+                raise self.session.refuse("sql-unsupported", "PIVOT works only on an answer, and only once", node=node, hint=hint)
             table, alias = self.over_answers.pivoted(pivots[0], item, environment)
         return Called(table, "" if alias is None else self.tables.alias(alias), node)
 
@@ -306,7 +306,7 @@ class Queries:
             note_undeclared(scalars, condition)
         items = [select_item(self.session, node) for node in reader.many("expressions")]
         if not items:
-            raise self.session.refuse("sql-syntax", "nothing is selected", node=reader.node)
+            raise self.session.refuse("sql-syntax", "SELECT lists nothing", node=reader.node)
         scalars.aliases.update(later_names(items))
         group = reader.optional("group")
         grouped = Grouping((), None)
@@ -411,7 +411,10 @@ class Queries:
         levels = grouped.numbered([key.expression for key in keys], meanings)
         if distinct is not None and not grouped.nodes and not any(has_aggregate(item.node) for item in items):
             if is_set(distinct.args.get("on")):
-                message, hint = "DISTINCT ON picks rows, and rows are never shown", "use GROUP BY: it picks among the rows of an answer"
+                message, hint = (
+                    "DISTINCT ON picks rows, and rows are never shown",
+                    "add GROUP BY: DISTINCT ON then picks rows of the answer",
+                )
                 raise self.session.refuse("distinct-unsupported", message, node=distinct, hint=hint)
             keys = keys_of(scalars, tuple(item.node for item in items), items)
         aggregates = Aggregates(scalars)
@@ -423,7 +426,7 @@ class Queries:
         post = finish(reader, outputs, items, values, distinct)
         if not aggregates.collected and not keys and not leaves.modes:
             hint = "ask for an aggregate such as COUNT(*)"
-            raise self.session.refuse("rows-not-aggregates", "the statement asks for no aggregate", node=items[0].node, hint=hint)
+            raise self.session.refuse("rows-not-aggregates", "the statement has no aggregate", node=items[0].node, hint=hint)
         if levels is not None:
             require_additive(aggregates.collected, aggregates.spans)
         source = filtered(scalars, conditions)
@@ -466,24 +469,24 @@ class Queries:
         reader.require_absent("order", "limit", "offset", "by_name", "side", "kind", "on")
         rows, answers = [part for part in parts if isinstance(part, Rows)], [part for part in parts if isinstance(part, AnsweredSelect)]
         if rows and answers:
-            raise self.session.refuse("union-unsupported", "rows and answers cannot be put together", node=reader.node)
+            raise self.session.refuse("union-unsupported", "UNION cannot combine rows with answers", node=reader.node)
         if rows:
             united = union_of_rows(self.session, self.known.facts, rows, reader.node)
             return united_once(self.session, self.known.facts, united, reader.node) if once else united
         if once:
-            message = "UNION removes equal rows, also of different units"
+            message = "UNION of answers would remove equal rows"
             raise self.session.refuse("union-unsupported", message, node=reader.node, hint="use UNION ALL")
         return union_of_answers(self.session, self.privates, answers, reader.node)
 
     def _compared(self, reader: Reader, outside: Environment) -> Rows:
         environment = self._with(reader, outside)
         if not reader.flag("distinct"):
-            message = "EXCEPT ALL and INTERSECT ALL count how often a row is there, which is not supported"
+            message = "EXCEPT ALL and INTERSECT ALL count how often a row occurs, which is not supported"
             raise self.session.refuse("union-unsupported", message, node=reader.node, hint="leave ALL out")
         parts = [self.bind(node, environment) for node in (reader.node_of("this"), reader.node_of("expression"))]
         reader.require_absent("order", "limit", "offset", "by_name", "side", "kind", "on")
         rows = [part for part in parts if isinstance(part, Rows)]
         if len(rows) != len(parts):
-            message = "EXCEPT and INTERSECT compare rows of units, not answers"
+            message = "EXCEPT and INTERSECT work on rows of units, not on answers"
             raise self.session.refuse("union-unsupported", message, node=reader.node, hint="compare answers with a JOIN")
         return compared(self.session, self.known.facts, rows, reader.node, negated=type(reader.node) is exp.Except)

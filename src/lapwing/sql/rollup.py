@@ -52,7 +52,9 @@ def grouping(session: Session, reader: Reader, selected: list[exp.Expr]) -> Grou
         many *= len(sets)
         if many > limit:
             message = f"a GROUP BY may have at most {limit} levels"
-            raise session.refuse("groups-unsupported", message, node=reader.node, hint="list fewer columns in CUBE, or ask level by level")
+            raise session.refuse(
+                "groups-unsupported", message, node=reader.node, hint="list fewer columns in CUBE, or write one statement for each level"
+            )
     levels = tuple(tuple(node for part in chosen for node in part) for chosen in product(*choices))
     nodes: dict[int, exp.Expr] = {id(node): node for level in levels for node in level}
     return Grouping(tuple(nodes.values()), levels)
@@ -74,7 +76,9 @@ def _sets(session: Session, node: exp.Expr) -> list[_Set]:
         chosen = [list(some) for length in range(len(parts), -1, -1) for some in combinations(parts, length)]
     else:
         message = f"a GROUP BY may have at most {limit} levels"
-        raise session.refuse("groups-unsupported", message, node=node, hint="list fewer columns in CUBE, or ask level by level")
+        raise session.refuse(
+            "groups-unsupported", message, node=node, hint="list fewer columns in CUBE, or write one statement for each level"
+        )
     return [tuple(key for part in some for key in part) for some in chosen]
 
 
@@ -97,10 +101,10 @@ def require_additive(aggregates: list[Aggregate], spans: list[Span]) -> None:
     """Refuse what cannot be added up from group to group."""
     for aggregate, span in zip(aggregates, spans, strict=True):
         if aggregate.kind in _NOT_ADDITIVE:
-            message = "the sub-totals of ROLLUP are added up from the groups, and this cannot be: what is in two groups would count twice"
-            hint = "ask one statement for each level"
+            message = "sub-totals are sums over the groups, which does not work here: what occurs in two groups would count twice"
+            hint = "write one statement for each level"
             if aggregate.kind in (AggregateKind.COUNT_UNITS, AggregateKind.COUNT_DISTINCT):
-                hint = "ask one statement for each level, or use COUNT(*)"
+                hint = "write one statement for each level, or use COUNT(*)"
             raise Refused("groups-unsupported", message, hint=hint, span=span)
 
 

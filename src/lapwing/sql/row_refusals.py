@@ -21,12 +21,12 @@ def row_refusal(session: Session, tree: exp.Expr, facts: Facts) -> Refused:
         select = select.this
     group = select.args.get("group")
     if group is not None:
-        hint = "group by something that many units share, or put this in FROM of another aggregate: SELECT AVG(n) FROM (...) AS per_unit"
+        hint = "group by something that many units share, or aggregate this again: SELECT AVG(n) FROM (...) AS per_unit"
         return session.refuse(
             "groups-by-unit", "one row per unit would publish each unit", node=next(iter(group.expressions), group), hint=hint
         )
     counted = _counted(select, facts)
-    hint = f"ask how many rows there are of each kind: {counted}" if counted else "ask for an aggregate such as COUNT(*)"
+    hint = f"count the rows of each kind: {counted}" if counted else "ask for an aggregate such as COUNT(*)"
     return session.refuse("rows-not-aggregates", "rows are never shown", node=select.expressions[0], hint=hint)
 
 

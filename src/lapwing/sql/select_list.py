@@ -71,7 +71,7 @@ def nth(session: Session, node: exp.Expr, items: Sequence[_T]) -> _T:
     number = whole_number(session, node)
     if not 1 <= number <= len(items):
         many = "one column" if len(items) == 1 else f"{len(items)} columns"
-        raise session.refuse("ordinal-unknown", f"SELECT has {many}", node=node)
+        raise session.refuse("ordinal-unknown", f"this column does not exist: SELECT has {many}", node=node)
     return items[number - 1]
 
 
@@ -107,7 +107,7 @@ def row_share(session: Session, clause: exp.Expr | None) -> int | None:
         with session.reading(reader.node_of("limit_options")) as options:
             is_share = options.flag("percent")
     if not is_share or number > 100:
-        raise session.refuse("number-unreadable", "a share of rows is a whole number of per cent, at most 100", node=clause)
+        raise session.refuse("number-unreadable", "a share of rows must be a whole percentage, at most 100", node=clause)
     return number
 
 
@@ -169,7 +169,7 @@ def sorted_by(outputs: Outputs, node: exp.Expr, values: list[Value]) -> Value:
             return outputs.aliases[name.lower()]
     value = outputs.bind(node)
     if value.constant is not None:
-        raise outputs.session.refuse("sql-unsupported", "a constant gives no order", node=node, hint="order by a column")
+        raise outputs.session.refuse("sql-unsupported", "a constant does not define an order", node=node, hint="order by a column")
     return value
 
 

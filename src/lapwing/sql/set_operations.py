@@ -13,7 +13,7 @@ from lapwing.sql.rows.tables import UNIT_DOMAIN
 from lapwing.sql.scalars.scope import Rows
 from lapwing.sql.text.reader import Session
 
-_WHOSE = "equal rows of different units would become one: the unit must be selected in both parts, in the same place"
+_WHOSE = "equal rows of different units would become one: select the unit in both parts, in the same position"
 
 
 def united_once(session: Session, facts: Facts, rows: Rows, node: exp.Expr) -> Rows:
@@ -37,7 +37,7 @@ def compared(session: Session, facts: Facts, parts: list[Rows], node: exp.Expr, 
     if any(a in first.virtual or b in second.virtual for a, b in others):
         raise session.refuse("union-unsupported", _WHOSE, node=node, hint="select the unit's column first in both parts")
     if any(first.columns[a].nullable or second.columns[b].nullable for a, b in others):
-        message = "here NULLs would have to be equal to one another"
+        message = "EXCEPT and INTERSECT would treat NULLs as equal, which is not supported"
         hint = "use EXISTS or NOT EXISTS, or COALESCE in both parts"
         raise session.refuse("union-unsupported", message, node=node, hint=hint)
     distinct = PerUnit(first.relation, (), tuple((a, Column(a)) for a in dict.fromkeys(a for a, _ in others)))

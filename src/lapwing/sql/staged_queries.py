@@ -50,7 +50,7 @@ def decided(
     kinds: list[Kind] = []
     for value in answered.values:
         if value.kind is None or value.kind is Kind.KEY:
-            raise session.refuse("sql-unsupported", "an answer among rows has a column without a type", node=node)
+            raise session.refuse("sql-unsupported", "an answer that is used with rows has a column without a type", node=node)
         kinds.append(value.kind)
     names: dict[str, int] = {}
     for i, output in enumerate(post.outputs):

@@ -48,7 +48,7 @@ def bind_statement(
             source, tree = parse(text, tokens, settings=settings, dialect=dialect, own=OWN_FUNCTIONS)
             return bind_tree(source, tree, known, settings=settings, dialect=dialect, moment=moment, decided=decided)
         except RecursionError as error:
-            message = f"nested deeper than {settings.expression_depth_max} levels"
+            message = f"the statement is nested deeper than {settings.expression_depth_max} levels"
             raise Refused("expression-too-deep", message, span=span_of(text, 0, len(text))) from error
 
 
@@ -69,7 +69,7 @@ def bind_tree(
     if not isinstance(answered, AnsweredSelect):
         raise row_refusal(session, tree, known.facts)
     if not queries.privates and not session.reads_public:
-        raise session.refuse("from-missing", "a statement must say FROM which table of the data set", node=tree)
+        raise session.refuse("from-missing", "the statement names no table of the data set in FROM", node=tree)
     for node in tree.walk():
         if id(node) not in session.read:
             raise session.refuse("sql-unsupported", "this part of the statement has no effect", node=node)

@@ -60,7 +60,7 @@ class UnitValues:
         """The scalar value of a SELECT."""
         named = self.columns(scalars, select, environment)
         if len(named) != 1:
-            message = "a subquery that stands for a value selects one column"
+            message = "a scalar subquery must select one column"
             raise scalars.session.refuse("sql-unsupported", message, node=select)
         return named[0][1]
 
@@ -118,7 +118,7 @@ class UnitValues:
             return [] if on is None else self._truth(scalars, on)
         if side == "LEFT":
             hint = "move the condition to WHERE, or into FILTER and CASE"
-            raise session.refuse("join-unsupported", "a LEFT JOIN takes the key alone", node=on, hint=hint)
+            raise session.refuse("join-unsupported", "the condition of a LEFT JOIN can only compare the key", node=on, hint=hint)
         return [scalars.condition(on, "a condition of ON")]
 
     def _truth(self, scalars: Scalars, on: exp.Expr) -> list[Typed]:
@@ -127,11 +127,11 @@ class UnitValues:
 
 
 def _no_aggregate(scalars: Scalars, select: exp.Expr) -> Refused:
-    message = "a subquery that stands for a value of each unit is an aggregate over its rows"
+    message = "a scalar subquery that refers to outer rows must be an aggregate over the unit's rows"
     return scalars.session.refuse("subquery-unsupported", message, node=select, hint="aggregate the rows: MAX, SUM, COUNT(*)")
 
 
 def _about_pairs(scalars: Scalars, node: exp.Expr) -> Refused:
-    message = "a subquery that stands for a value compares its rows with the row outside by equality"
+    message = "a scalar subquery can compare its rows with the outer row only by equality"
     hint = "use a window in a subquery, such as COUNT(*) OVER (PARTITION BY ... ORDER BY ...), or JOIN and GROUP BY"
     return scalars.session.refuse("subquery-unsupported", message, node=node, hint=hint)

@@ -80,7 +80,7 @@ def _called(outputs: Outputs, reader: Reader) -> tuple[str, Kind | None, Value |
         name, place = _QUANTILES[type(node)]
         return _quantile(outputs, name, argument, Fraction(1, 2) if not place else _share(outputs, reader.node_of(place)))
     if type(node) in _TRUTHS:
-        condition = outputs.condition(argument, "what this aggregate takes")
+        condition = outputs.condition(argument, "the argument of this aggregate")
         return f"{_TRUTHS[type(node)]}({condition.sql})", Kind.INTEGER if type(node) is exp.CountIf else Kind.BOOLEAN, None
     value, by = outputs.bind(argument), outputs.bind(reader.node_of("expression"))
     # A row whose place is noise is not chosen.
@@ -97,7 +97,9 @@ def _counted(outputs: Outputs, reader: Reader) -> str:
         with outputs.session.reading(argument) as inner:
             listed = inner.many("expressions")
         if len(listed) != 1:
-            raise outputs.session.refuse("distinct-unsupported", "one value is counted", node=argument, hint="COUNT(DISTINCT x)")
+            raise outputs.session.refuse(
+                "distinct-unsupported", "COUNT(DISTINCT ...) takes one value here", node=argument, hint="COUNT(DISTINCT x)"
+            )
         return f"DISTINCT {outputs.bind(listed[0]).sql}"
     return outputs.bind(argument).sql
 
@@ -106,7 +108,7 @@ def _share(outputs: Outputs, node: exp.Expr) -> Fraction:
     constant = outputs.bind(node).constant
     share = None if constant is None else constant.value
     if isinstance(share, bool) or not isinstance(share, int | Fraction) or not 0 <= share <= 1:
-        raise outputs.session.refuse("quantile-invalid", "a quantile is a constant from 0 to 1", node=node, hint="0.9")
+        raise outputs.session.refuse("quantile-invalid", "a quantile must be a constant from 0 to 1", node=node, hint="0.9")
     return Fraction(share)
 
 
@@ -120,7 +122,7 @@ def _quantile(outputs: Outputs, name: str, argument: exp.Expr, share: Fraction) 
 def _within_group(outputs: Outputs, reader: Reader) -> tuple[str, Kind | None, Value]:
     called, order = reader.node_of("this"), reader.node_of("expression")
     if type(called) not in (exp.PercentileCont, exp.PercentileDisc) or type(order) is not exp.Order:
-        hint = "PERCENTILE_CONT and PERCENTILE_DISC are"
+        hint = "use PERCENTILE_CONT or PERCENTILE_DISC"
         raise outputs.session.refuse("aggregate-unsupported", "this ordered aggregate is not supported here", node=called, hint=hint)
     with outputs.session.reading(called) as inner:
         share = _share(outputs, inner.node_of("this"))
@@ -148,7 +150,7 @@ def _texts(outputs: Outputs, reader: Reader) -> str:
     value = outputs.bind(argument)
     between = None if separator is None else outputs.bind(separator).constant
     if value.kind is not Kind.TEXT or (separator is not None and (between is None or not isinstance(between.value, str))):
-        message = "STRING_AGG puts together a text key of answers, with a constant text between"
+        message = "STRING_AGG over answers takes a text key and a constant separator"
         raise outputs.session.refuse("type-mismatch", message, node=reader.node, hint="STRING_AGG(region, ', ')")
     order = [f"{value.sql} ASC NULLS LAST"]
     if ordered:

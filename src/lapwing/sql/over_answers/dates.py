@@ -52,7 +52,7 @@ def moved(outputs: Binder, node: exp.Expr, sign: str, value: Value, by: exp.Expr
         days = None if other.constant is None or other.kind is not Kind.INTEGER else other.constant.value
         if isinstance(days, int) and is_small(days, "day"):
             return Value(f"CAST(({value.sql} {sign} to_days({days})) AS DATE)", Kind.DATE, algebra.COMPUTED, node, mark=mark)
-    message, hint = "a date of an answer is moved by a constant number of days, or an interval", "day - 7, or day - INTERVAL 7 DAYS"
+    message, hint = "a date of an answer can be shifted only by a constant number of days or interval", "day - 7, or day - INTERVAL 7 DAYS"
     raise outputs.session.refuse("type-mismatch", message, node=node, hint=hint)
 
 
@@ -77,7 +77,7 @@ def part(name: str) -> Callable[[Binder, Reader], Value]:
 def _part(outputs: Binder, node: exp.Expr, name: str, value: Value) -> Value:
     known = {Kind.DATE: _DAY_PARTS, Kind.TIMESTAMP: (*_DAY_PARTS, *_TIME_PARTS)}.get(value.kind or Kind.TEXT, ())
     if name not in known:
-        raise outputs.session.refuse("date-part-unsupported", "an answer has no such part here", node=node)
+        raise outputs.session.refuse("date-part-unsupported", "this part of this value is not supported over answers", node=node)
     return Value(f"CAST(extract({name} FROM {value.sql}) AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, node, mark=value.mark)
 
 
@@ -85,7 +85,7 @@ def truncate(outputs: Binder, reader: Reader) -> Value:
     """DATE_TRUNC: a date stays a date."""
     name, value = unit(outputs.scalars, reader.node_of("unit")), outputs.bind(reader.node_of("this"))
     if value.kind not in _DATES or name not in (_CUTS if value.kind is Kind.DATE else (*_CUTS, *_TIME_PARTS)):
-        raise outputs.session.refuse("date-part-unsupported", "an answer cannot be truncated to this", node=reader.node)
+        raise outputs.session.refuse("date-part-unsupported", "values of answers cannot be truncated to this unit", node=reader.node)
     return Value(
         f"CAST(date_trunc('{name}', {value.sql}) AS {value.kind.value.upper()})", value.kind, algebra.COMPUTED, reader.node, mark=value.mark
     )

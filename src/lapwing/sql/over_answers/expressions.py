@@ -100,7 +100,7 @@ class Outputs:
         """A value that is true, false or NULL."""
         value = self.bind(node)
         if value.kind is not Kind.BOOLEAN:
-            raise self.session.refuse("type-mismatch", f"{what} must be true or false", node=node, hint="compare it with something")
+            raise self.session.refuse("type-mismatch", f"{what} must be true or false", node=node, hint="compare it with a value")
         return value
 
     def alike(self, values: list[Value]) -> tuple[list[Value], Kind | None]:
@@ -116,7 +116,7 @@ class Outputs:
         if len(kinds) > 1 and not kinds <= set(_NUMBERS):
             odd = next(value for value in values if value.kind not in (leader.kind, None))
             spoken = " and ".join(sorted(kind.value for kind in kinds))
-            raise self.session.refuse("type-mismatch", f"{spoken} do not go together", node=odd.node)
+            raise self.session.refuse("type-mismatch", f"{spoken} cannot be combined", node=odd.node)
         return values, Kind.REAL if len(kinds) > 1 else next(iter(kinds), None)
 
     def _beside(self, value: Value, kind: Kind) -> Value:
@@ -222,7 +222,7 @@ def _comparison(sign: str) -> Handler:
 def _compared(outputs: Outputs, node: exp.Expr, sign: str, sides: list[Value]) -> Value:
     for side in sides:
         if side.kind is None:
-            raise outputs.session.refuse("null-constant", "NULL cannot stand here", node=side.node, hint="test for it with IS NULL")
+            raise outputs.session.refuse("null-constant", "NULL is not allowed here", node=side.node, hint="test for it with IS NULL")
     (left, right), _ = outputs.alike(sides)
     return Value(f"({left.sql} {sign} {right.sql})", Kind.BOOLEAN, algebra.COMPUTED, node)
 
@@ -246,7 +246,7 @@ def _in(outputs: Outputs, reader: Reader) -> Value:
     options = [outputs.bind(item) for item in listed]
     for option in options:
         if option.constant is None or option.kind is None:
-            message = "an IN list holds constants, and not NULL"
+            message = "an IN list takes only constants other than NULL"
             raise outputs.session.refuse("list-not-constant", message, node=option.node, hint="use = and OR, or IS NULL")
     (value, *options), _ = outputs.alike([value, *options])
     sql = f"({value.sql} IN ({', '.join(option.sql for option in options)}))"
@@ -257,7 +257,7 @@ def _like(outputs: Outputs, reader: Reader) -> Value:
     """LIKE and ILIKE with a constant pattern."""
     negated, value, pattern = reader.flag("negate"), outputs.bind(reader.node_of("this")), outputs.bind(reader.node_of("expression"))
     if value.kind is not Kind.TEXT or pattern.constant is None or pattern.kind is not Kind.TEXT:
-        raise outputs.session.refuse("type-mismatch", "LIKE compares text with a constant pattern", node=reader.node)
+        raise outputs.session.refuse("type-mismatch", "LIKE takes text and a constant pattern", node=reader.node)
     word = "ILIKE" if type(reader.node) is exp.ILike else "LIKE"
     sql = f"({value.sql} {'NOT ' if negated else ''}{word} {pattern.sql})"
     return Value(sql, Kind.BOOLEAN, algebra.COMPUTED, reader.node)
@@ -265,7 +265,7 @@ def _like(outputs: Outputs, reader: Reader) -> Value:
 
 def _connective(word: str) -> Handler:
     def bind(outputs: Outputs, reader: Reader) -> Value:
-        parts = [outputs.condition(operand, f"what {word} joins") for operand in chain(reader, outputs.session)]
+        parts = [outputs.condition(operand, f"an operand of {word}") for operand in chain(reader, outputs.session)]
         sql = f" {word} ".join(part.sql for part in parts)
         return Value(f"({sql})", Kind.BOOLEAN, algebra.COMPUTED, reader.node)
 
@@ -273,14 +273,14 @@ def _connective(word: str) -> Handler:
 
 
 def _not(outputs: Outputs, reader: Reader) -> Value:
-    value = outputs.condition(reader.node_of("this"), "what NOT is put before")
+    value = outputs.condition(reader.node_of("this"), "the operand of NOT")
     return Value(f"(NOT {value.sql})", Kind.BOOLEAN, algebra.COMPUTED, reader.node)
 
 
 def _is(outputs: Outputs, reader: Reader) -> Value:
     value, tested = outputs.bind(reader.node_of("this")), outputs.bind(reader.node_of("expression"))
     if tested.kind is not None:
-        raise outputs.session.refuse("sql-unsupported", "IS takes NULL here", node=reader.node, hint="compare with =")
+        raise outputs.session.refuse("sql-unsupported", "only IS NULL is supported here", node=reader.node, hint="compare with =")
     return Value(f"({value.sql} IS NULL)", Kind.BOOLEAN, algebra.COMPUTED, reader.node)
 
 

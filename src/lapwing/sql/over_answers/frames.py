@@ -31,7 +31,7 @@ def frame(outputs: Outputs, node: exp.Expr, ordered: Sequence[Value]) -> str:
         reader.word("start_side")
         reader.word("end_side")
         if begins > ends or begins == 2 or ends == -2:
-            message, hint = "a frame begins before it ends", "ROWS BETWEEN 6 PRECEDING AND CURRENT ROW"
+            message, hint = "a frame must begin before it ends", "ROWS BETWEEN 6 PRECEDING AND CURRENT ROW"
             raise outputs.session.refuse("window-unsupported", message, node=node, hint=hint)
     return f"{kind} BETWEEN {start} AND {end}"
 
@@ -51,7 +51,7 @@ def _end(outputs: Outputs, reader: Reader, name: str, kind: str, ordered: Sequen
         return f"UNBOUNDED {side}", -2 if side == "PRECEDING" else 2
     side = reader.word(f"{name}_side")
     if side not in ("PRECEDING", "FOLLOWING"):
-        raise outputs.session.refuse("window-unsupported", "an end of a frame is PRECEDING or FOLLOWING", node=reader.node)
+        raise outputs.session.refuse("window-unsupported", "an end of a frame must be PRECEDING or FOLLOWING", node=reader.node)
     reach = _rows(outputs, reader.node_of(name)) if kind == "ROWS" else _range(outputs, reader.node_of(name), ordered)
     return f"{reach} {side}", -1 if side == "PRECEDING" else 1
 
@@ -73,6 +73,6 @@ def _range(outputs: Outputs, node: exp.Expr, ordered: Sequence[Value]) -> str:
         constant = outputs.bind(node).constant
         if constant is not None and isinstance(constant.value, int | Fraction) and constant.value >= 0:
             return literal_sql(Literal(Fraction(constant.value), Kind.REAL))
-    message = "RANGE reaches a constant number or interval along the one number or date that the window is ordered by"
+    message = "RANGE takes a constant number or interval, in a window that is ordered by one number or date"
     hint = "ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW"
     raise outputs.session.refuse("window-unsupported", message, node=node, hint=hint)

@@ -36,7 +36,7 @@ def _number(outputs: Binder, node: exp.Expr) -> Value:
 def _text(outputs: Binder, node: exp.Expr) -> Value:
     value = outputs.bind(node)
     if value.kind is not Kind.TEXT:
-        raise outputs.session.refuse("type-mismatch", "a text is needed here", node=node)
+        raise outputs.session.refuse("type-mismatch", "text is needed here", node=node)
     return value
 
 
@@ -49,7 +49,7 @@ def _arguments(outputs: Binder, reader: Reader, many: int) -> list[Value]:
 
 
 def _wrong(outputs: Binder, reader: Reader) -> Refused:
-    return outputs.session.refuse("wrong-arguments", "this function takes other arguments", node=reader.node)
+    return outputs.session.refuse("wrong-arguments", "this function takes another number of arguments", node=reader.node)
 
 
 def _power(outputs: Binder, reader: Reader) -> Value:

@@ -55,7 +55,7 @@ def _called(session: Session, reader: Reader, item: NoisyItem, default: str) -> 
         names = [identifier(session, column).lower() for column in table.many("columns")]
         name = default if called is None else identifier(session, called).lower()
     if names and (len(set(names)) != len(names) or len(names) != len(item.fields)):
-        raise session.refuse("union-columns", "each column of this table needs a name of its own", node=alias)
+        raise session.refuse("union-columns", "each column of this table needs a distinct name", node=alias)
     fields = dict(zip(names or item.fields, item.fields.values(), strict=True))
     if not names and alias.this is not None and list(item.fields) == [default]:
         fields[name] = fields.pop(default)  # a series is called like its column
@@ -72,14 +72,14 @@ def _row(outputs: Outputs, node: exp.Expr) -> list[Value]:
 def _constant(outputs: Outputs, node: exp.Expr) -> Value:
     value = outputs.bind(node)
     if value.constant is None:
-        raise outputs.session.refuse("list-not-constant", "a table that is written out holds constants", node=node)
+        raise outputs.session.refuse("list-not-constant", "VALUES and series take only constants", node=node)
     return value
 
 
 def _values(outputs: Outputs, node: exp.Expr, rows: list[list[Value]]) -> NoisyItem:
     session, width = outputs.session, len(rows[0])
     if any(len(row) != width for row in rows):
-        raise session.refuse("union-columns", "the rows of VALUES need the same number of columns", node=node)
+        raise session.refuse("union-columns", "all rows of VALUES need the same number of columns", node=node)
     if len(rows) > session.settings.list_items_max:
         message = f"VALUES may list at most {session.settings.list_items_max} rows"
         raise session.refuse("list-too-long", message, node=node)
@@ -124,7 +124,7 @@ def _series(outputs: Outputs, node: exp.Expr, name: str) -> NoisyItem:
             if count > 0 and is_small(count, unit):
                 ends = f"CAST({start.sql} AS TIMESTAMP), CAST({end.sql} AS TIMESTAMP), {interval_sql(count, unit)}"
                 return _made(session, node, name, span // length, ends, Kind.TIMESTAMP)
-    message = "a series goes from one whole number or date to another, forwards, by a constant step"
+    message = "a series takes two whole numbers or two dates, and a positive constant step"
     raise session.refuse(
         "wrong-arguments", message, node=node, hint="generate_series(DATE '2025-01-01', DATE '2025-01-31', INTERVAL 1 DAY)"
     )
@@ -150,8 +150,8 @@ def _made(session: Session, node: exp.Expr, name: str, steps: int, arguments: st
 def public_item(session: Session, node: exp.Expr, facts: PublicFacts, rows: Mapping[str, Sequence[Constant]] | None) -> NoisyItem:
     """The rows of a public table, as constants."""
     if rows is None or any(len(values) > PUBLIC_MAX for values in rows.values()):
-        message = f"a public table that is joined with an answer has at most {PUBLIC_MAX:,} rows"
-        raise session.refuse("table-public", message, node=node, hint="join it to the protected table, inside the answer")
+        message = f"a public table that is joined with an answer may have at most {PUBLIC_MAX:,} rows"
+        raise session.refuse("table-public", message, node=node, hint="join it to the protected table, in the subquery")
     kinds = {name: kind_of(domain) for name, domain in facts.columns.items()}
     columns = {}
     for name, values in rows.items():

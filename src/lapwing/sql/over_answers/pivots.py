@@ -29,7 +29,7 @@ def pivoted(outputs: Outputs, scope: NoisyScope, node: exp.Expr, item: NoisyItem
         for name in reader.many("columns"):
             identifier(session, name)
         if len(aggregates) != 1 or type(aggregates[0]) not in AGGREGATES or len(fields) != 1 or type(fields[0]) is not exp.In:
-            message = "PIVOT takes one aggregate, and one column with the values that become columns"
+            message = "PIVOT takes one aggregate, and one column with a list of its values"
             raise session.refuse("sql-unsupported", message, node=node, hint=_EXAMPLE)
     scope.items.append(("", "s0", item))
     spread, options = _spread(outputs, fields[0])
@@ -54,11 +54,11 @@ def _spread(outputs: Outputs, node: exp.Expr) -> tuple[tuple[str, Value], list[V
     with session.reading(node) as reader:
         column, listed = reader.node_of("this"), reader.many("expressions")
         if type(column) is not exp.Column or not listed:
-            raise session.refuse("sql-unsupported", "PIVOT spreads out one column over the values it lists", node=node, hint=_EXAMPLE)
+            raise session.refuse("sql-unsupported", "PIVOT takes one column and a list of its values", node=node, hint=_EXAMPLE)
         name = column.name.lower()
         value, options = outputs.bind(column), [outputs.bind(option) for option in listed]
     for option in options:
         if option.constant is None or option.kind is None:
-            message = "an IN list holds constants, and not NULL"
+            message = "an IN list takes only constants other than NULL"
             raise session.refuse("list-not-constant", message, node=option.node, hint="use = and OR, or IS NULL")
     return (name, value), options

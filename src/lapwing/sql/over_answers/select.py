@@ -97,7 +97,7 @@ class NoisyLeaves:
         if type(node) is not exp.Filter and type(node) not in AGGREGATES:
             return None
         if self.inside:
-            raise outputs.session.refuse("aggregate-misplaced", "an aggregate cannot stand inside another", node=node, hint=_INSTEAD)
+            raise outputs.session.refuse("aggregate-misplaced", "an aggregate cannot contain another aggregate", node=node, hint=_INSTEAD)
         self.aggregated = self.inside = outputs.session.aggregates_answers = True
         value = aggregate(outputs, node) if type(node) is not exp.Filter else self._filtered(outputs, node)
         self.inside = False
@@ -122,9 +122,9 @@ class NoisyLeaves:
         if not matches and table is None and name.lower() in outputs.aliases:
             return outputs.aliases[name.lower()]
         if len(matches) != 1:
-            code, what = ("ambiguous-column", "several subqueries have") if matches else ("unknown-column", "there is here no")
+            code = "ambiguous-column" if matches else "unknown-column"
             raise outputs.session.refuse(
-                code, f"{what} a column {name!r}" if matches else f"there is no column {name!r} here", node=reader.node
+                code, f"several subqueries have a column {name!r}" if matches else f"there is no column {name!r} here", node=reader.node
             )
         sql, known = matches[0]
         mark = _mark(sql, known) if self.inside or not self.scope.grouped else None
@@ -133,7 +133,7 @@ class NoisyLeaves:
     def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
         """What cannot be computed from noisy tables."""
         if isinstance(node, exp.AggFunc):
-            message, hint = "this aggregate is not computed from answers", "the reference of SQL lists those that are"
+            message, hint = "this aggregate is not supported over answers", "the SQL reference lists those that are"
             return outputs.session.refuse("aggregate-unsupported", message, node=node, hint=hint)
         return unsupported(outputs.session, node)
 
@@ -160,14 +160,14 @@ def join(scope: NoisyScope, outputs: Outputs, reader: Reader, name: str, item: N
         for shared, node in zip(names, using, strict=True):
             left = [(f"{a}.{i.fields[shared].name}", i.fields[shared]) for _, a, i in before if shared in i.fields]
             if len(left) != 1 or shared not in item.fields or side not in ("", "LEFT"):
-                raise session.refuse("join-unsupported", "both sides of USING need this column, once", node=node)
+                raise session.refuse("join-unsupported", "each side of USING must have exactly one such column", node=node)
             parts.append(f"{left[0][0]} = {alias}.{item.fields[shared].name}")
             scope.merged[shared] = left[0]
         condition = " AND ".join(parts)
     elif on is not None:
         condition = outputs.condition(on, "ON").sql
     else:
-        raise session.refuse("join-unconditional", "every row would be joined to every row", node=reader.node, hint="JOIN ... ON")
+        raise session.refuse("join-unconditional", "every row would be joined with every row", node=reader.node, hint="JOIN ... ON")
     return f" {word} ({item.sql}) AS {alias} ON {condition}"
 
 

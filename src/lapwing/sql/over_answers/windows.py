@@ -57,7 +57,7 @@ def named_windows(session: Session, reader: Reader) -> dict[str, exp.Expr]:
     for node in reader.many("windows"):
         name = node.text("this").lower()
         if type(node) is not exp.Window or not name or name in named:
-            raise session.refuse("window-unsupported", "WINDOW gives each name to one window", node=node, hint=_ONE_EACH)
+            raise session.refuse("window-unsupported", "each window of WINDOW needs a distinct name", node=node, hint=_ONE_EACH)
         named[name] = node
     return named
 
@@ -69,12 +69,12 @@ def _definition(outputs: Outputs, reader: Reader) -> tuple[tuple[exp.Expr, ...],
         return listed, order, spec
     base = outputs.windows.get(identifier(outputs.session, alias).lower())
     if base is None:
-        raise outputs.session.refuse("window-unsupported", "there is no window of this name", node=alias, hint=_ONE_EACH)
+        raise outputs.session.refuse("window-unsupported", "there is no window with this name", node=alias, hint=_ONE_EACH)
     with outputs.session.reading(base) as named:
         identifier(outputs.session, named.node_of("this"))
         base_listed, base_order, base_spec = named.many("partition_by"), named.optional("order"), named.optional("spec")
     if listed or (base_spec is not None and (order is not None or spec is not None)) or (order is not None and base_order is not None):
-        message = "to a named window an order or a frame is added where it has none"
+        message = "OVER can only add an order or a frame that the named window lacks"
         raise outputs.session.refuse("window-unsupported", message, node=reader.node, hint="write the window inside OVER (...)")
     return base_listed, order or base_order, spec or base_spec
 
@@ -104,7 +104,7 @@ def _function(outputs: Outputs, node: exp.Expr) -> _Called:
                 return f"count({outputs.bind(counted).sql})", Kind.INTEGER, None
             with outputs.session.reading(counted):
                 return "count(*)", Kind.INTEGER, None
-        hint = "RANK, DENSE_RANK, ROW_NUMBER, NTILE, SUM, AVG, MIN, MAX, COUNT, LAG, LEAD, FIRST_VALUE and LAST_VALUE are"
+        hint = "use RANK, DENSE_RANK, ROW_NUMBER, NTILE, SUM, AVG, MIN, MAX, COUNT, LAG, LEAD, FIRST_VALUE or LAST_VALUE"
         raise outputs.session.refuse("window-unsupported", "this window function is not supported", node=node, hint=hint)
 
 
@@ -116,7 +116,7 @@ def _neighbouring(outputs: Outputs, reader: Reader) -> _Called:
     if default is not None:
         (value, instead), kind = outputs.alike([value, outputs.bind(default)])
         if instead.constant is None or kind is not value.kind:
-            message = "what stands for a missing row is a constant of the same type"
+            message = "the default of LAG and LEAD must be a constant of the same type"
             raise outputs.session.refuse("wrong-arguments", message, node=default)
         otherwise = f", {instead.sql}"
     return f"{name}({value.sql}, {steps}{otherwise})", value.kind, None if value.mark is None else f"{name}({value.mark}, {steps})"

@@ -59,7 +59,7 @@ class Aggregates:
             with self.session.reading(node) as reader:
                 inner, where = reader.node_of("this"), reader.node_of("expression")
                 if type(where) is not exp.Where:
-                    raise self.session.refuse("sql-unsupported", "FILTER takes a WHERE", node=where)
+                    raise self.session.refuse("sql-unsupported", "FILTER takes only a WHERE", node=where)
                 with self.session.reading(where) as condition:
                     kept = self.scalars.condition(condition.node_of("this"), "a FILTER")
                 return self._bind(inner, kept, node)
@@ -73,12 +73,12 @@ class Aggregates:
         token = self.session.source.name_token(node)
         if type(node) not in KNOWN or (token is not None and token.text.upper() not in _NAMES[type(node)]):
             name = self.session.source.called_name(node).upper()
-            message = f"the aggregate {name} is not among those that can be answered" if name else "this aggregate is not supported"
-            hint = "the reference of SQL lists those that are"
+            message = f"the aggregate {name} is not supported" if name else "this aggregate is not supported"
+            hint = "the SQL reference lists those that are"
             if name in _LISTS:
                 message, hint = (
                     f"{name} would show the values of single rows",
-                    "GROUP BY the column with COUNT(*): values that many have are shown",
+                    "GROUP BY the column with COUNT(*): values that many units share are shown",
                 )
             raise self.session.refuse("aggregate-unsupported", message, node=node, hint=hint)
         with self.session.reading(node) as reader:
@@ -121,7 +121,7 @@ class Aggregates:
                 # the noise is all that is approximate
                 return AggregateArgument(self._count_distinct(node, (argument,), where), Kind.INTEGER)
             case exp.CountIf():
-                condition = self.scalars.condition(argument, "what COUNT_IF counts")
+                condition = self.scalars.condition(argument, "the argument of COUNT_IF")
                 counted = Aggregate(AggregateKind.COUNT, None, self.arguments.both(node, where, condition).expression)
                 return AggregateArgument(counted, Kind.INTEGER)
             case _:
@@ -170,15 +170,17 @@ class Aggregates:
             return Aggregate(AggregateKind.COUNT_UNITS, None, _of(where))
         if value.kind is Kind.REAL:
             hint = "round it to an integer first, or count its bins"
-            raise self.session.refuse("distinct-unsupported", "distinct real numbers are not counted", node=node, hint=hint)
+            raise self.session.refuse("distinct-unsupported", "distinct real numbers cannot be counted", node=node, hint=hint)
         if isinstance(value.expression, Literal):
-            raise self.session.refuse("distinct-unsupported", "a constant has one value", node=node)
+            raise self.session.refuse("distinct-unsupported", "a constant has only one value", node=node)
         return Aggregate(AggregateKind.COUNT_DISTINCT, value.expression, _of(where))
 
     def _count_combinations(self, node: exp.Expr, values: tuple[exp.Expr, ...], where: Typed | None) -> Aggregate:
         if any(self._unit(value) is not None for value in values):
             hint = "count the rows of a subquery: SELECT COUNT(*) FROM (SELECT DISTINCT ... FROM ...)"
-            raise self.session.refuse("distinct-unsupported", "combinations with the unit are rows of units", node=node, hint=hint)
+            raise self.session.refuse(
+                "distinct-unsupported", "combinations that include the unit cannot be counted like this", node=node, hint=hint
+            )
         whole = combined(self.scalars, node, [self.scalars.bind(value) for value in values])
         return Aggregate(AggregateKind.COUNT_DISTINCT, whole.expression, _of(where))
 
@@ -199,7 +201,7 @@ class Aggregates:
         if unit in scope.virtual:
             hint = "use JOIN, or test another column of the subquery for NULL"
             raise self.session.refuse(
-                "join-unsupported", "the unit of the joined side is not known where there is none", node=node, hint=hint
+                "join-unsupported", "where LEFT JOIN finds no row, the unit of the joined side is unknown", node=node, hint=hint
             )
         scope.used.add(unit)
         typed = Typed(Column(unit), scope.columns[unit], node)

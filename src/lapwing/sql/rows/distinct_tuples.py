@@ -19,14 +19,14 @@ def combined(scalars: Scalars, node: exp.Expr, values: list[Typed]) -> Typed:
         number, count = _numbered(scalars, value)
         size *= count
         if size >= INTEGER_LIMIT:
-            raise scalars.session.refuse("range-too-wide", "these values have too many combinations to be counted", node=node)
+            raise scalars.session.refuse("range-too-wide", "these values have too many combinations to count", node=node)
         whole = scalars.call(node, Function.ADD, scalars.call(node, Function.MULTIPLY, whole, _constant(scalars, node, count)), number)
     return whole
 
 
 def several_distinct(scalars: Scalars, node: exp.Expr) -> Refused:
     """The refusal of several values without brackets: engines do not agree on what NULLs among them mean."""
-    message, hint = "distinct values of one thing are counted", "write combinations in brackets: COUNT(DISTINCT (a, b))"
+    message, hint = "COUNT(DISTINCT ...) takes one value", "write combinations in brackets: COUNT(DISTINCT (a, b))"
     return scalars.session.refuse("distinct-unsupported", message, node=node, hint=hint)
 
 
@@ -63,8 +63,8 @@ def _number(scalars: Scalars, value: Typed) -> tuple[Typed, int]:
 
 
 def _unlisted(scalars: Scalars, value: Typed) -> Refused:
-    message = "distinct combinations are counted of declared text, whole numbers, dates, timestamps and true or false"
-    hint = "leave it out, or count its values alone"
+    message = "distinct combinations can be counted only of declared text, whole numbers, dates, timestamps and booleans"
+    hint = "leave this value out, or count its distinct values separately"
     return scalars.session.refuse("distinct-unsupported", message, node=value.node, hint=hint)
 
 

@@ -40,11 +40,16 @@ def joined_items(
     listed = in_order(joins.known, [called[0], *(item for item, _ in others)], [join for _, join in others], where)
     first = listed[0].called
     if isinstance(first.item, SubqueryResult):
-        message, hint = "rows come first, and answers are joined to them", "put the answer behind JOIN or LEFT JOIN"
+        message, hint = (
+            "answers are joined to rows, not rows to answers",
+            "name the protected table first, then JOIN or LEFT JOIN the answer",
+        )
         raise joins.session.refuse("join-unsupported", message, node=first.node, hint=hint)
     if isinstance(first.item, PublicItem):
         hint = "name a protected table first and join the public one to it"
-        raise joins.session.refuse("table-public", f"the table {first.item.table!r} is public", node=first.node, hint=hint)
+        raise joins.session.refuse(
+            "table-public", f"FROM cannot start with {first.item.table!r}, which is a public table", node=first.node, hint=hint
+        )
     assert isinstance(first.item, Rows)
     scalars = Scalars(joins.session, Scope.over(first.item, first.name, in_schema=first.in_schema), joins.handlers)
     scalars.answers = None if value is None else partial(value, scalars)
@@ -75,7 +80,7 @@ def _joined_answer(
     held, rest = join_answer(scalars, answer, answer.item, kind, [] if on is None else conjuncts(session, on), using)
     if rest and kind is JoinKind.LEFT:
         hint = "move the condition to WHERE, or into FILTER and CASE"
-        raise session.refuse("join-unsupported", "a LEFT JOIN takes the key alone", node=rest[0], hint=hint)
+        raise session.refuse("join-unsupported", "the condition of a LEFT JOIN can only compare the key", node=rest[0], hint=hint)
     return [*held, *(one for node in rest for one in decided_condition(scalars, node, "a condition of ON"))], kept
 
 

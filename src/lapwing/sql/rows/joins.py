@@ -19,7 +19,9 @@ from lapwing.sql.scalars.scope import Item, PublicPending, Qualifier, Rows, Scop
 from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader, Session
 
-NOT_ALONG_UNIT = "rows of two protected tables can only be joined within one unit: one unit could otherwise change what counts for others"
+NOT_ALONG_UNIT = (
+    "rows of two protected tables can be joined only within one unit: otherwise one unit could change which rows of others count"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Joins:
             raise self.session.refuse("ambiguous-table", f"two tables are called {called.name!r}", node=called.node, hint=hint)
         if not on and not using:
             hint = "JOIN ... ON, or USING, with the key of a public table or the unit"
-            raise self.session.refuse("join-unconditional", "every row would be joined to every row", node=node, hint=hint)
+            raise self.session.refuse("join-unconditional", "every row would be joined with every row", node=node, hint=hint)
         if isinstance(called.item, PublicItem):
             return self._public(scalars, called, called.item.table, kind, on, using)
         assert isinstance(called.item, Rows)
@@ -77,7 +79,9 @@ class Joins:
             )
         if conditions and kind is JoinKind.LEFT:
             hint = "move the condition to WHERE, or into FILTER and CASE"
-            raise self.session.refuse("join-unsupported", "a LEFT JOIN takes the key alone", node=conditions[0].node, hint=hint)
+            raise self.session.refuse(
+                "join-unsupported", "the condition of a LEFT JOIN can only compare the key", node=conditions[0].node, hint=hint
+            )
         check_key(self.session, left, known.columns[known.key], table)
         scope.joins.append(PublicPending(table, left.expression, kind, tuple((name, column) for column, name in names.items())))
         return conditions
@@ -226,7 +230,7 @@ class Links:
             self.by_unit = True
         if not self._joinable(left, right):
             raise self.session.refuse(
-                "type-mismatch", "these columns cannot be joined on", node=node, hint="join on identifiers, dates or text"
+                "type-mismatch", "these columns cannot be joined", node=node, hint="join on identifiers, dates or text"
             )
         self.on.append((left, right))
 
@@ -247,9 +251,11 @@ class Links:
         """Refuse rows that are not held together by their unit."""
         if not self.by_unit:
             suggestion = self._suggestion()
-            hint = f"add {suggestion}" if suggestion else "add the equality of the unit's column, or of a declared key on the way to it"
+            hint = (
+                f"add {suggestion}" if suggestion else "add an equality of the units' columns, or of a declared key on the path to the unit"
+            )
             if not self.known.unit_columns:
-                hint = "every row is a unit of its own here: its rows can be joined to public tables only"
+                hint = "every row is a separate unit here, so rows can be joined only to public tables"
             raise self.session.refuse("join-private", NOT_ALONG_UNIT, node=node, hint=hint)
 
     def _suggestion(self) -> str:
@@ -325,5 +331,5 @@ def check_key(session: Session, left: Typed, key: Domain, table: str) -> None:
     if same and isinstance(key, KeyDomain) and isinstance(left.domain, KeyDomain):
         same = key.text == left.domain.text
     if not same:
-        message = f"the key of {table!r} is a {kind_of(key).value}, not a {left.kind.value} like this"
+        message = f"the key of {table!r} is a {kind_of(key).value}, and this is a {left.kind.value}"
         raise Refused("type-mismatch", message, span=session.source.span(left.node))

@@ -45,7 +45,7 @@ def require_shared(session: Session, key: Typed, node: exp.Expr) -> None:
         hint = "group by something that many units share"
         raise session.refuse("groups-by-unit", "grouping by an identifier would publish it", node=node, hint=hint)
     if not columns_of(key.expression):
-        raise session.refuse("key-constant", "a constant makes no groups", node=node, hint="group by a column")
+        raise session.refuse("key-constant", "a constant does not make groups", node=node, hint="group by a column")
 
 
 def is_mode(node: exp.Expr) -> bool:

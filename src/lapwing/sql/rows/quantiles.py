@@ -44,7 +44,7 @@ def quantile(arguments: Arguments, reader: Reader, where: Typed | None) -> Aggre
         name = arguments.session.source.called_name(node).upper()
         if name.startswith("PERCENTILE") or reader.optional("expression") is None:
             hint = f"{name}(0.5) WITHIN GROUP (ORDER BY x)" if name.startswith("PERCENTILE") else f"{name}(x, 0.5)"
-            raise arguments.session.refuse("wrong-arguments", f"{name} is written otherwise", node=node, hint=hint)
+            raise arguments.session.refuse("wrong-arguments", f"this is not the syntax of {name}", node=node, hint=hint)
         share = _share(arguments, reader.node_of("expression"))
     return _aggregate(arguments, kind, argument, share, where)
 
@@ -55,15 +55,15 @@ def within_group(arguments: Arguments, reader: Reader, where: Typed | None) -> A
     called, order = reader.node_of("this"), reader.node_of("expression")
     name = session.source.called_name(called).upper()
     if type(called) not in _ORDERED or not name.startswith("PERCENTILE"):
-        raise session.refuse("aggregate-unsupported", "this aggregate has no order of its rows", node=called)
+        raise session.refuse("aggregate-unsupported", "this aggregate does not take WITHIN GROUP", node=called)
     with session.reading(called) as inner:
         share = _share(arguments, inner.node_of("this"))
     if type(order) is not exp.Order:
-        raise session.refuse("sql-unsupported", "an order of rows is needed here", node=order)
+        raise session.refuse("sql-unsupported", "WITHIN GROUP needs ORDER BY", node=order)
     with session.reading(order) as ordering:
         listed = ordering.many("expressions")
     if len(listed) != 1 or type(listed[0]) is not exp.Ordered:
-        raise session.refuse("wrong-arguments", "a quantile is taken along one value", node=order, hint="ORDER BY x")
+        raise session.refuse("wrong-arguments", "a quantile takes one value in ORDER BY", node=order, hint="ORDER BY x")
     with session.reading(listed[0]) as ordered:
         argument, descending = ordered.node_of("this"), ordered.flag("desc")
         ordered.flag("nulls_first")  # NULLs are left out wherever they would stand
@@ -92,13 +92,13 @@ def _aggregate(
 def _share(arguments: Arguments, node: exp.Expr) -> Fraction:
     """The constant from 0 to 1 that says which quantile is meant."""
     if type(node) is exp.Array:
-        hint = "write one call per quantile: all of one column cost hardly more than one"
-        raise arguments.session.refuse("quantile-invalid", "a list of quantiles has no one value", node=node, hint=hint)
+        hint = "write one call per quantile: several of one column cost hardly more than one"
+        raise arguments.session.refuse("quantile-invalid", "a list of quantiles is not supported", node=node, hint=hint)
     typed = arguments.scalars.bind(node)
     constant = typed.expression.value if isinstance(typed.expression, Literal) else None
     if isinstance(constant, bool) or not isinstance(constant, int | Fraction) or not 0 <= constant <= 1:
-        raise arguments.session.refuse("quantile-invalid", "a quantile is a constant from 0 to 1", node=node, hint="0.9")
+        raise arguments.session.refuse("quantile-invalid", "a quantile must be a constant from 0 to 1", node=node, hint="0.9")
     share = Fraction(constant)
     if share.denominator > 10**6:
-        raise arguments.session.refuse("quantile-invalid", "a quantile has at most 6 decimals", node=node)
+        raise arguments.session.refuse("quantile-invalid", "a quantile may have at most 6 decimals", node=node)
     return share

@@ -134,24 +134,24 @@ class Subqueries:
         bound = self.rows_or_decided(query, environment)
         if isinstance(bound, SubqueryResult):
             if len(bound.kinds) != 1:
-                raise self.session.refuse("sql-unsupported", "the subquery of IN selects one column", node=query)
+                raise self.session.refuse("sql-unsupported", "the subquery of IN must select one column", node=query)
             kept = among(scalars, reader.node, scalars.bind(value), bound, 0, negated=negated)
             scalars.scope.conditions += [] if kept is None else [kept.expression]
             return
         if len(bound.names) != 1:
-            raise self.session.refuse("sql-unsupported", "the subquery of IN selects one column", node=query)
+            raise self.session.refuse("sql-unsupported", "the subquery of IN must select one column", node=query)
         (column,) = bound.names.values()
         links = Links(self.session, self.known, scalars.scope, Scope.over(bound, ""))
         left = self._column(scalars, value)
         if left is None or not _may_link(links, left, column):
             unit = next((name for item in scalars.scope.items for name, c in item.columns.items() if c in scalars.scope.units), "")
-            hint = f"compare the unit: {unit} IN (SELECT {unit} FROM ...)" if unit else "compare a declared key on the way to the unit"
+            hint = f"compare the unit: {unit} IN (SELECT {unit} FROM ...)" if unit else "compare a declared key on the path to the unit"
             raise self.session.refuse("subquery-private", _OTHER_UNITS, node=reader.node, hint=hint)
         links.equal(left, column, value)
         links.require(reader.node)
         if negated and any(scalars.scope.columns[a].nullable or bound.columns[b].nullable for a, b in links.on):
             raise self.session.refuse(
-                "subquery-unsupported", "NOT IN of something that may be NULL", node=reader.node, hint="use NOT EXISTS"
+                "subquery-unsupported", "NOT IN is not supported where a value may be NULL", node=reader.node, hint="use NOT EXISTS"
             )
         scalars.scope.used |= {a for a, _ in links.on}
         scalars.scope.joins.append(SemiPending(bound.relation, tuple(links.on), negated))
@@ -190,7 +190,7 @@ class Subqueries:
             item = items[0] if items else query
             if len(items) != 1 or type(item) is not exp.Column or item.name.lower() != public.key.lower():
                 hint = f"select its key, {public.key}"
-                message = f"a subquery on {table!r} selects its key alone"
+                message = f"a subquery on {table!r} must select only its key"
                 raise self.session.refuse("subquery-unsupported", message, node=item, hint=hint)
             names = {column: scope.free_name(table, column) for column in public.columns}
             for column, domain in public.columns.items():

@@ -80,8 +80,8 @@ def join_answer(
         scalars.scope.merged[name.lower()] = matches[0]
     rest = [node for node in on if not _equality(scalars, called, decided, node, equal)]
     if decided.apart is None or not decided.apart <= equal.keys():
-        message = "rows are joined to an answer on all that it is grouped by: else a row would count several times"
-        hint = "group the answer by what it is joined on, and by nothing else"
+        message = "the join must use all keys that the answer is grouped by: otherwise a row could count several times"
+        hint = "group the answer by exactly the columns that it is joined on"
         raise session.refuse("join-not-on-key", message, node=called.node, hint=hint)
     answer = _Answer(scalars, called.node, decided, equal, kind)
     conditions = answer.conditions()

@@ -49,7 +49,7 @@ class Tables:
                 with self.session.reading(node) as reader:
                     return self._counted(self._subquery(reader, environment))
             case _:
-                raise self.session.refuse("table-unsupported", "only tables of the catalogue and subqueries can stand in FROM", node=node)
+                raise self.session.refuse("table-unsupported", "FROM takes only tables of the catalogue and subqueries", node=node)
 
     def _counted(self, called: Called) -> Called:
         """Refuse names of WITH that use one another until the statement, written out, reads tables very often."""
@@ -57,11 +57,11 @@ class Tables:
             self.session.scans += len(scans_of(called.item.relation))
             limit = self.session.settings.scans_max
             if self.session.scans > limit:
-                message = f"written out, the statement reads protected tables more than {limit} times"
+                message = f"with its subqueries expanded, the statement reads protected tables more than {limit} times"
                 raise self.session.refuse("statement-too-large", message, node=called.node)
             self.session.parts += sum(part_count(expression) for expression in expressions_of(called.item.relation))
             if self.session.parts > PARTS_MAX:
-                message = f"written out, the subqueries of this statement have more than {PARTS_MAX} parts"
+                message = f"once expanded, the subqueries of this statement have more than {PARTS_MAX} parts"
                 raise self.session.refuse("statement-too-large", message, node=called.node)
         return called
 
@@ -76,7 +76,7 @@ class Tables:
         if type(node) is not exp.Identifier:
             tables = ", ".join((*self.known.facts.tables, *self.known.facts.public_tables))
             hint = f"the tables are {tables}" if len(tables) < 100 else ""
-            raise self.session.refuse("table-unsupported", "only tables of the catalogue can stand in FROM", node=node, hint=hint)
+            raise self.session.refuse("table-unsupported", "FROM takes only tables of the catalogue", node=node, hint=hint)
         in_schema = read_schema(self.session, reader)
         written = identifier(self.session, node)
         alias = reader.optional("alias")

@@ -22,8 +22,8 @@ def in_order(session: Session, text: Typed) -> tuple[str, ...]:
     """The declared values of a text, by bytes; refuse text without."""
     assert isinstance(text.domain, TextDomain)
     if text.domain.values is None:
-        message = "MIN and MAX of text are chosen among declared values: of any other text they would show what one row holds"
-        hint = "GROUP BY the text with COUNT(*): values that many have are shown; or the owner can declare the values"
+        message = "MIN and MAX of text need declared values: without them they would show the text of one row"
+        hint = "GROUP BY the text with COUNT(*): values that many units share are shown; or ask the owner to declare the values"
         raise session.refuse("text-undeclared", message, node=text.node, hint=hint)
     if not text.domain.values:
         raise session.refuse("null-constant", "NULL has neither a least nor a greatest value", node=text.node)

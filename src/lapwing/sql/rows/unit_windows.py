@@ -69,7 +69,7 @@ class UnitWindows:
         with self.rows.session.reading(qualify) as clause:
             kept = self.scalars().condition(clause.node_of("this"), "QUALIFY")
         if not self.collected:
-            message = "QUALIFY keeps rows by a window function, and there is none"
+            message = "QUALIFY needs a window function, and there is none"
             raise self.rows.session.refuse("window-unsupported", message, node=qualify, hint="use WHERE")
         self.kept = kept.expression
 
@@ -118,11 +118,11 @@ class UnitWindows:
         if not by_unit:
             scope = self.rows.scope
             unit = next((name for item in scope.items for name, column in item.columns.items() if column in scope.units), "")
-            message = "a window over rows must stay within one unit, or one unit's rows would move the values of others"
+            message = "a window over rows must stay within one unit, or one unit's rows would change the values of others"
             hint = (
                 f"add PARTITION BY {unit}, or GROUP BY first, then a window over the answer"
                 if unit
-                else "select the unit's column inside, too"
+                else "select the unit's column in the subquery, too"
             )
             raise self.rows.session.refuse("window-unsupported", message, node=node, hint=hint)
         return tuple(listed)
@@ -173,7 +173,7 @@ class UnitWindows:
         raise self._frame(node)
 
     def _frame(self, node: exp.Expr) -> Refused:
-        message = "a frame over the rows of a unit begins at the first and ends at this row or at the last"
+        message = "a frame over the rows of a unit must begin at the first row and end at the current or the last row"
         hint = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
         return self.rows.session.refuse("window-unsupported", message, node=node, hint=hint)
 
@@ -195,7 +195,7 @@ class UnitWindows:
 
     def _unknown(self, node: exp.Expr) -> Refused:
         message = "this window function is not supported over the rows of a unit"
-        hint = "ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, LAST_VALUE, COUNT, SUM, AVG, MIN and MAX are"
+        hint = "use ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, LAST_VALUE, COUNT, SUM, AVG, MIN or MAX"
         return self.rows.session.refuse("window-unsupported", message, node=node, hint=hint)
 
     def _placed(self, scalars: Scalars, reader: Reader, over: Over) -> Typed:
@@ -211,7 +211,7 @@ class UnitWindows:
         value = self.rows.bind(reader.node_of("this"))
         if type(node) in _PLACED:
             if type(node) is exp.LastValue and over.reach is not Reach.ALL:
-                message = "LAST_VALUE of a frame that ends at this row is this row's value"
+                message = "LAST_VALUE of a frame that ends at the current row is the current row's value"
                 hint = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
                 raise session.refuse("window-unsupported", message, node=node, hint=hint)
             return self.column(node, WindowColumn(_PLACED[type(node)], value.expression, over.partition, over.order))

@@ -89,14 +89,14 @@ class Scalars:
         value = self.bind(node)
         if not isinstance(value.domain, BooleanDomain):
             message = f"{what} must be true or false, not a {value.kind.value}"
-            raise self.session.refuse("type-mismatch", message, node=node, hint="compare it with something")
+            raise self.session.refuse("type-mismatch", message, node=node, hint="compare it with a value")
         return value
 
     def call(self, node: exp.Expr, called: Function, *arguments: Typed) -> Typed:
         """A function of the closed list, with the domain of its result."""
         for argument in arguments:
             if argument.is_null:
-                raise self.session.refuse("null-constant", "NULL cannot stand here", node=argument.node, hint="test for it with IS NULL")
+                raise self.session.refuse("null-constant", "NULL is not allowed here", node=argument.node, hint="test for it with IS NULL")
         folded = constants.folded(called, tuple(argument.expression for argument in arguments))
         if folded is not None and not self.session.typed_numbers:
             return self.constant(node, folded)
@@ -112,7 +112,7 @@ class Scalars:
             domain = result_domain(called, tuple(argument.domain for argument in arguments), expressions)
         except Refused as error:
             if error.code == "type-mismatch" and any(isinstance(argument.domain, KeyDomain) for argument in arguments):
-                error.hint = "identifiers can be joined on and counted, nothing else"
+                error.hint = "identifiers can only be joined on and counted"
             error.span = error.span or self.session.source.span(node)
             raise
         return Typed(Call(called, expressions), domain, node, self._parts(node, arguments))
@@ -121,7 +121,7 @@ class Scalars:
         """Refuse what short text would blow up: functions that use an argument twice, one inside the other."""
         parts = 1 + sum(argument.parts for argument in inside)
         if parts > PARTS_MAX:
-            raise self.session.refuse("statement-too-large", f"written out, this expression has more than {PARTS_MAX} parts", node=node)
+            raise self.session.refuse("statement-too-large", f"once expanded, this expression has more than {PARTS_MAX} parts", node=node)
         return parts
 
     def constant(self, node: exp.Expr, literal: Literal) -> Typed:
@@ -170,21 +170,21 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
     if isinstance(node, exp.Window):
         return session.refuse(
             "window-unsupported",
-            "a window over rows is a column of a subquery, and stays within one unit",
+            "a window over rows must be a column of a subquery and stay within one unit",
             node=node,
             hint="move it into a subquery in FROM, with PARTITION BY the unit; or use GROUP BY, then a window over the answer",
         )
     if isinstance(node, exp.WithinGroup):
-        hint = "PERCENTILE_CONT and PERCENTILE_DISC are"
+        hint = "use PERCENTILE_CONT or PERCENTILE_DISC"
         return session.refuse("aggregate-unsupported", "this ordered aggregate is not supported here", node=node, hint=hint)
     if isinstance(node, exp.AggFunc | exp.Filter):
-        hint = "aggregates stand in SELECT, HAVING and ORDER BY, not inside one another, and not inside functions of rows"
-        return session.refuse("aggregate-misplaced", "an aggregate cannot stand here", node=node, hint=hint)
+        hint = "aggregates are allowed in SELECT, HAVING and ORDER BY, not inside other aggregates or functions of rows"
+        return session.refuse("aggregate-misplaced", "an aggregate is not allowed here", node=node, hint=hint)
     if isinstance(node, exp.Subquery | exp.Query | exp.Exists):
-        message = "a subquery inside an expression over rows is one answer: it does not look at rows outside of it"
-        hint = "JOIN it: GROUP BY, inside, what it compares with rows outside, and join on that"
+        message = "a subquery inside an expression over rows must be one answer, and cannot refer to rows outside it"
+        hint = "JOIN it instead: GROUP BY the columns that it compares with outer rows, and join on these"
         if isinstance(node, exp.Exists):
-            hint = "EXISTS stands in WHERE by itself, or joined to other conditions by AND"
+            hint = "EXISTS is allowed in WHERE, alone or combined with other conditions by AND"
         return session.refuse("subquery-private", message, node=node, hint=hint)
     if isinstance(node, exp.Distinct):
         hint = "COUNT(DISTINCT ...) of the unit's column is supported"
@@ -194,18 +194,18 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
     if isinstance(node, exp.Placeholder | exp.Parameter):
         return session.refuse("parameter-unsupported", "parameters are not supported", node=node, hint="write the value into the statement")
     if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
-        hint = "they stand in GROUP BY, and not inside one another"
-        return session.refuse("groups-unsupported", "levels of groups cannot stand here", node=node, hint=hint)
+        hint = "they are allowed in GROUP BY, not inside each other"
+        return session.refuse("groups-unsupported", "ROLLUP, CUBE and GROUPING SETS are not allowed here", node=node, hint=hint)
     if isinstance(node, exp.Func):
         return unknown_function(session, node)
     return session.refuse("sql-unsupported", "this is not supported here", node=node)
 
 
-_MOMENT_INSTEAD = "CURRENT_DATE and NOW() are the moment of asking, or write the date into the statement, as DATE '2025-06-30'"
+_MOMENT_INSTEAD = "use CURRENT_DATE or NOW(), the time of the request, or write a date such as DATE '2025-06-30'"
 _INSTEAD = {
-    "regexp": "REGEXP_MATCHES, REGEXP_FULL_MATCH, REGEXP_EXTRACT and REGEXP_REPLACE are",
-    "random": "leave it out: nothing is answered from a sample, and the noise is Lapwing's own",
-    "rand": "leave it out: nothing is answered from a sample, and the noise is Lapwing's own",
+    "regexp": "use REGEXP_MATCHES, REGEXP_FULL_MATCH, REGEXP_EXTRACT or REGEXP_REPLACE",
+    "random": "leave it out: answers never come from a sample, and Lapwing adds the noise itself",
+    "rand": "leave it out: answers never come from a sample, and Lapwing adds the noise itself",
     "current_time": _MOMENT_INSTEAD,
     "localtime": _MOMENT_INSTEAD,
     "clock_timestamp": _MOMENT_INSTEAD,
@@ -217,8 +217,8 @@ def unknown_function(session: Session, node: exp.Expr) -> Refused:
     """The refusal of a function that is not on the list."""
     name = session.source.called_name(node) or session.source.word(node)
     spoken = f"the function {name.lower()}" if name else "this"
-    hint = next((hint for start, hint in _INSTEAD.items() if name.lower().startswith(start)), "the reference of SQL lists those that are")
-    return session.refuse("function-unsupported", f"{spoken} is not among the functions that can be answered", node=node, hint=hint)
+    hint = next((hint for start, hint in _INSTEAD.items() if name.lower().startswith(start)), "the SQL reference lists those that are")
+    return session.refuse("function-unsupported", f"{spoken} is not supported", node=node, hint=hint)
 
 
 def column(scalars: Scalars, node: exp.Expr, name: str, table: Qualifier | None) -> Typed:
@@ -242,7 +242,7 @@ def column(scalars: Scalars, node: exp.Expr, name: str, table: Qualifier | None)
         raise session.refuse("ambiguous-column", f"several tables have a column {name!r}", node=node, hint="write table.column")
     if matches[0] in scope.virtual:
         hint = "join on it, or count its distinct values"
-        raise session.refuse("type-mismatch", "the unit can be joined on and counted, nothing else", node=node, hint=hint)
+        raise session.refuse("type-mismatch", "the unit can only be joined on and counted", node=node, hint=hint)
     if matches[0] in scope.computed:
         return computed_column(scalars, node, matches[0])
     scope.used.add(matches[0])
@@ -285,7 +285,7 @@ def _excluded(session: Session, reader: Reader) -> frozenset[str]:
         with session.reading(node) as column:
             name, table = column_name(session, column) if type(node) is exp.Column else ("", None)
         if not name or table is not None:
-            raise session.refuse("sql-unsupported", "EXCLUDE takes names of columns", node=node, hint="SELECT * EXCLUDE (cost)")
+            raise session.refuse("sql-unsupported", "EXCLUDE takes only names of columns", node=node, hint="SELECT * EXCLUDE (cost)")
         names.add(name.lower())
     return frozenset(names)
 
@@ -308,7 +308,7 @@ def read_schema(session: Session, reader: Reader) -> bool:
     for part, known in ((catalogue, session.schemas.catalogues), (schema, session.schemas.schemas)):
         if part is not None and identifier(session, part).lower() not in known:
             hint = f"leave it out, or write {known[0]}"
-            raise session.refuse("table-unsupported", "there is no schema of this name in the data set", node=part, hint=hint)
+            raise session.refuse("table-unsupported", "there is no schema with this name in the data set", node=part, hint=hint)
     return schema is not None
 
 
@@ -317,7 +317,7 @@ def identifier(session: Session, node: exp.Expr) -> str:
     if type(node) is exp.Star:
         raise unsupported(session, node)
     if type(node) is not exp.Identifier:
-        hint = "tables and columns are called by their names alone"
+        hint = "write the name of a table or column"
         raise session.refuse("sql-unsupported", "a plain name is needed here", node=node, hint=hint)
     with session.reading(node) as reader:
         reader.flag("quoted")  # names are compared without regard to case, quoted or not

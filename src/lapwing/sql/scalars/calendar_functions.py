@@ -59,7 +59,10 @@ def _ends(composer: Composer, *parts: Typed) -> tuple[int, int]:
     exists = 1 <= years.lo <= years.hi <= 9999 and 1 <= months.lo <= months.hi <= 12 and days.lo >= 1
     common_year = years.lo if years.lo == years.hi else 2023
     if not exists or days.hi > min(monthrange(common_year, month)[1] for month in range(months.lo, months.hi + 1)):
-        message, hint = "not every such year, month and day is a date", "narrow them with LEAST and GREATEST: days to 28, months to 12"
+        message, hint = (
+            "not every possible year, month and day here is a date",
+            "narrow them with LEAST and GREATEST: days to 28, months to 12",
+        )
         raise composer.scalars.session.refuse("range-too-wide", message, node=composer.node, hint=hint)
     first, last = datetime.date(years.lo, months.lo, days.lo), datetime.date(years.hi, months.hi, days.hi)
     return calendar.to_days(first), calendar.to_days(last)
@@ -109,7 +112,7 @@ def _start(composer: Composer, number: Typed, *, origin: int, length: int) -> Ty
 
 def _length(composer: Composer, node: exp.Expr) -> Refused:
     message = "this length of a period is not supported"
-    hint = "a constant such as INTERVAL '15 minutes' or INTERVAL '7 days', of dates whole days; of months 1, 3 or 12"
+    hint = "use a constant such as INTERVAL '15 minutes' or INTERVAL '7 days'; whole days for dates; 1, 3 or 12 months"
     return composer.scalars.session.refuse("interval-unsupported", message, node=node, hint=hint)
 
 

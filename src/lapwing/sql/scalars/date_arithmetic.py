@@ -87,10 +87,10 @@ def _refuse(scalars: Scalars, node: exp.Expr) -> Refused:
 def moved(scalars: Scalars, node: exp.Expr, value: Typed, count: Typed, unit: str) -> Typed:
     """A date or timestamp this many units later. A date stays a date, unless it is moved by hours or less."""
     if value.kind not in (Kind.DATE, Kind.TIMESTAMP):
-        raise scalars.session.refuse("type-mismatch", "an interval is added to a date or timestamp", node=node)
+        raise scalars.session.refuse("type-mismatch", "an interval can be added only to a date or timestamp", node=node)
     if unit in MONTHS:
         if not isinstance(count.expression, Literal) or not isinstance(count.expression.value, int):
-            message, hint = "months are added in a constant number", "a number of days may be computed: INTERVAL '1 day' * n"
+            message, hint = "the number of months must be a constant", "a number of days may be computed: INTERVAL '1 day' * n"
             raise scalars.session.refuse("interval-unsupported", message, node=node, hint=hint)
         return _months_later(scalars, node, value, count.expression.value * MONTHS[unit])
     if unit in DAYS and value.kind is Kind.DATE:
@@ -107,7 +107,7 @@ def microseconds_of(scalars: Scalars, node: exp.Expr, count: Typed, unit: str) -
     """How long a number of units is, or refuse: months have no one length."""
     if unit in MONTHS:
         hint = "write days: INTERVAL '30 days'"
-        raise scalars.session.refuse("interval-unsupported", "months have no one length", node=node, hint=hint)
+        raise scalars.session.refuse("interval-unsupported", "months have no fixed length", node=node, hint=hint)
     length = DAYS[unit] * calendar.DAY_MICROSECONDS if unit in DAYS else MICROSECONDS[unit]
     return _product(scalars, node, count, _number(scalars, node, length))
 

@@ -136,8 +136,8 @@ def _read(composer: Composer, nodes: tuple[exp.Expr, ...], known: dict[str, str]
         raise composer.scalars.session.refuse("date-part-unsupported", "this pattern of a date is not supported", node=nodes[1], hint=hint)
     match = re.fullmatch("".join(f"(?P<{word}>{known[word]})" if word in known else re.escape(word) for word in words), text, re.ASCII)
     if match is None:
-        hint = "the text must have all parts of the pattern, with as many digits"
-        raise composer.scalars.session.refuse("date-unreadable", "the text does not have this pattern", node=nodes[0], hint=hint)
+        hint = "the text must have all parts of the pattern, with the same numbers of digits"
+        raise composer.scalars.session.refuse("date-unreadable", "the text does not match this pattern", node=nodes[0], hint=hint)
     return match.groupdict()
 
 
@@ -185,7 +185,7 @@ def _date_diff(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
     known = date_arithmetic.MONTHS.keys() | date_arithmetic.DAYS.keys() | date_arithmetic.MICROSECONDS.keys()
     if unit not in known:
         hint = f"known parts: {', '.join(sorted(known))}"
-        raise composer.scalars.session.refuse("date-part-unsupported", "dates cannot be counted in this", node=nodes[0], hint=hint)
+        raise composer.scalars.session.refuse("date-part-unsupported", "dates cannot be counted in this unit", node=nodes[0], hint=hint)
     start, end = composer.bind(nodes[1]), composer.bind(nodes[2])
     start, end = composer.scalars.in_kind_of(start, end), composer.scalars.in_kind_of(end, start)
     for side, node in ((start, nodes[1]), (end, nodes[2])):

@@ -44,10 +44,10 @@ TRUNCATIONS: dict[str, Function] = {
 def unit(scalars: Scalars, node: exp.Expr) -> str:
     """The name of a part of a date."""
     if type(node) not in (exp.Var, exp.Literal):
-        raise scalars.session.refuse("date-part-unsupported", "the part of a date is a plain word", node=node)
+        raise scalars.session.refuse("date-part-unsupported", "the part of a date must be a plain word", node=node)
     with scalars.session.reading(node) as reader:
         if type(node) is exp.Literal and not reader.flag("is_string"):
-            raise scalars.session.refuse("date-part-unsupported", "the part of a date is a plain word", node=node)
+            raise scalars.session.refuse("date-part-unsupported", "the part of a date must be a plain word", node=node)
         return reader.word("this").lower()
 
 
@@ -104,7 +104,7 @@ def _truncate(scalars: Scalars, reader: Reader) -> Typed:
     part, value = unit(scalars, reader.node_of("unit")), scalars.bind(reader.node_of("this"))
     if part not in TRUNCATIONS:
         hint = f"known parts: {', '.join(sorted(TRUNCATIONS))}"
-        raise scalars.session.refuse("date-part-unsupported", "dates cannot be truncated to this", node=reader.node, hint=hint)
+        raise scalars.session.refuse("date-part-unsupported", "dates cannot be truncated to this unit", node=reader.node, hint=hint)
     return truncated(scalars, reader.node, TRUNCATIONS[part], value)
 
 

@@ -38,8 +38,10 @@ def _duration(scalars: Scalars, node: exp.Expr) -> Typed:
         return microseconds_of(scalars, node, *interval(scalars, node))
     value, is_time = _difference(scalars, node)
     if not is_time:
-        hint = "compare a difference of two timestamps with it, or the seconds: EXTRACT(EPOCH FROM later - earlier)"
-        raise scalars.session.refuse("interval-unsupported", "an interval is compared with a difference of moments", node=node, hint=hint)
+        hint = "compare it with later - earlier, or compare seconds: EXTRACT(EPOCH FROM later - earlier)"
+        raise scalars.session.refuse(
+            "interval-unsupported", "an interval can be compared only with a difference of two timestamps", node=node, hint=hint
+        )
     return value
 
 

@@ -136,7 +136,7 @@ def decimal_places(scalars: Scalars, node: exp.Expr) -> tuple[int, int] | None:
         written = [_parameter(scalars, part) for part in reader.many("expressions")]
     digits, places = (*written, 0)[:2]
     if len(written) > 2 or not 1 <= digits <= 38 or not 0 <= places <= min(digits, DIGITS_MAX):
-        hint = f"up to 38 digits, and up to {DIGITS_MAX} behind the point"
+        hint = f"use at most 38 digits, and at most {DIGITS_MAX} after the point"
         raise scalars.session.refuse("cast-unsupported", "this type is not supported", node=node, hint=hint)
     return digits - places, places
 
@@ -209,8 +209,8 @@ def cast(scalars: Scalars, node: exp.Expr, value: Typed, target: exp.DType) -> T
         hint = "the owner can declare the values of the column; then TRY_CAST works"
         if value.domain.values is not None:
             numbers = any(text_values.number(text) is not None for text in value.domain.values)
-            hint = "write TRY_CAST: it gives NULL where the text is no number" if numbers else "no declared value of it is a number"
-        raise scalars.session.refuse("cast-unsafe", "a cast of text fails on text that is no number", node=node, hint=hint)
+            hint = "use TRY_CAST: it gives NULL where the text is not a number" if numbers else "none of its declared values is a number"
+        raise scalars.session.refuse("cast-unsafe", "a cast of text fails on text that is not a number", node=node, hint=hint)
     raise scalars.session.refuse("cast-unsupported", f"a {value.kind.value} cannot be cast to this type", node=node)
 
 
@@ -219,7 +219,7 @@ def _number_constant(scalars: Scalars, node: exp.Expr, text: str, target: exp.DT
     exact = text_values.number(text)
     whole = text_values.whole_number(text)
     if exact is None or whole is None:
-        raise scalars.session.refuse("cast-unsafe", "this text is no number", node=node, hint="write the number without quotes")
+        raise scalars.session.refuse("cast-unsafe", "this text is not a number", node=node, hint="write the number without quotes")
     return scalars.constant(node, Literal(exact, Kind.REAL) if target in REALS else Literal(whole, Kind.INTEGER))
 
 

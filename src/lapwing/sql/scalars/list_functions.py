@@ -24,7 +24,7 @@ def _printf(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
     pattern, value = composer.constant_text(nodes[0]), composer.bind(nodes[1])
     match = _PATTERN.fullmatch(pattern)
     if match is None or not isinstance(value.domain, IntegerDomain):
-        message, hint = "PRINTF writes one whole number", "as PRINTF('%02d', n), with text before and after it"
+        message, hint = "PRINTF formats one whole number", "write PRINTF('%02d', n), perhaps with text before and after %02d"
         raise composer.scalars.session.refuse("wrong-arguments", message, node=composer.node, hint=hint)
     before, left, zeros, width, after = match.groups()
     aligned = "<" if left else "0>" if zeros else ">"

@@ -34,7 +34,7 @@ def _log(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
         return above
     base = composer.constant_number(nodes[0])
     if base <= 0 or base == 1:
-        raise composer.scalars.session.refuse("wrong-arguments", "the base of a logarithm is positive and not 1", node=nodes[0])
+        raise composer.scalars.session.refuse("wrong-arguments", "the base of a logarithm must be positive and not 1", node=nodes[0])
     return composer.call(Function.DIVIDE, above, composer.call(Function.LOG_10, composer.real(base)))
 
 
@@ -96,7 +96,7 @@ def _width_bucket(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
         message = f"width_bucket takes a number, not a {value.kind.value}"
         raise composer.scalars.session.refuse("type-mismatch", message, node=nodes[0])
     if low == high:
-        raise composer.scalars.session.refuse("wrong-arguments", "the bounds of width_bucket are two different numbers", node=nodes[2])
+        raise composer.scalars.session.refuse("wrong-arguments", "the bounds of width_bucket must be two different numbers", node=nodes[2])
     below, beyond = Function.LESS, Function.GREATER_EQUAL
     shifted = composer.call(Function.SUBTRACT, value, _number(composer, low))
     if low > high:

@@ -76,7 +76,7 @@ class OpenText:
         """SUBSTRING, counted from the front."""
         if start < 1 or (count is not None and count < 0):
             hint = "SUBSTRING(text, 1, 3), LEFT(text, 3) or RIGHT(text, 3)"
-            message = "a part of text without declared values starts at 1 or later and has no negative length"
+            message = "a substring of text without declared values must start at 1 or later and have no negative length"
             raise self.scalars.session.refuse("wrong-arguments", message, node=self.node, hint=hint)
         return self.part(min(start, _NEVER_THERE), PLACES_MAX if count is None else min(count, PLACES_MAX)).text
 
@@ -110,7 +110,7 @@ class OpenText:
         head, *middle, tail = parts
         middle = [part for part in middle if part]
         if len(middle) > MIDDLE_PARTS_MAX:
-            message = f"a pattern over text without declared values has at most {MIDDLE_PARTS_MAX} texts between its first and its last %"
+            message = f"a pattern over text without declared values may have at most {MIDDLE_PARTS_MAX} texts between its first and last %"
             raise self.scalars.session.refuse("wrong-arguments", message, node=self.node, hint="join shorter patterns with AND")
         conditions = [self.call(Function.STARTS_WITH, self.text, head)] if head else []
         conditions += [self.ends_with(tail)] if tail else []
@@ -133,7 +133,7 @@ class OpenText:
     def split_part(self, separator: str, number: int) -> Typed:
         """The part with this number between separators; nothing where there is none."""
         if not 1 <= number <= SPLIT_PARTS_MAX:
-            message = f"of text without declared values the parts 1 to {SPLIT_PARTS_MAX} can be taken"
+            message = f"SPLIT_PART of text without declared values takes the parts 1 to {SPLIT_PARTS_MAX} only"
             raise self.scalars.session.refuse("wrong-arguments", message, node=self.node, hint="count from the front")
         rest = self
         for _ in range(number - 1):

@@ -65,14 +65,14 @@ def chain(reader: Reader, session: Session) -> list[exp.Expr]:
 
 def _connective(called: Function) -> Handler:
     def bind(scalars: Scalars, reader: Reader) -> Typed:
-        bound = [scalars.condition(operand, f"what {called.name} joins") for operand in chain(reader, scalars.session)]
+        bound = [scalars.condition(operand, f"an operand of {called.name}") for operand in chain(reader, scalars.session)]
         return scalars.call(reader.node, called, *bound)
 
     return Handler(bind)
 
 
 def _not(scalars: Scalars, reader: Reader) -> Typed:
-    return scalars.call(reader.node, Function.NOT, scalars.condition(reader.node_of("this"), "what NOT is put before"))
+    return scalars.call(reader.node, Function.NOT, scalars.condition(reader.node_of("this"), "the operand of NOT"))
 
 
 def _comparison(called: Function) -> Handler:
@@ -130,7 +130,7 @@ def _distinct(scalars: Scalars, reader: Reader) -> Typed:
     for side, other in ((left, right), (right, left)):
         if side.is_null:
             hint = "IS NULL and IS NOT NULL test for NULL"
-            raise scalars.session.refuse("null-constant", "NULL cannot stand here", node=other.node, hint=hint)
+            raise scalars.session.refuse("null-constant", "NULL is not allowed here", node=other.node, hint=hint)
     never = scalars.constant(reader.node, Literal(False, Kind.BOOLEAN))
     same = compare(scalars, reader.node, Function.EQUAL, left, right)
     if same.domain.nullable:
@@ -161,11 +161,11 @@ def among(scalars: Scalars, node: exp.Expr, value: Typed, listed: tuple[exp.Expr
     for item in listed:
         option = scalars.in_kind_of(scalars.bind(item), value)
         if not isinstance(option.expression, Literal) or option.is_null:
-            message = "an IN list holds constants, and not NULL"
+            message = "an IN list takes only constants other than NULL"
             raise scalars.session.refuse("list-not-constant", message, node=item, hint="use = and OR, or IS NULL")
         options.setdefault(option.expression, option)
     if not options:
-        raise scalars.session.refuse("list-not-constant", "an empty list holds nothing", node=node, hint="write what it holds")
+        raise scalars.session.refuse("list-not-constant", "the list is empty", node=node, hint="list at least one constant")
     return scalars.call(node, Function.IN, value, *options.values())
 
 
@@ -177,7 +177,7 @@ def _is(scalars: Scalars, reader: Reader) -> Typed:
     if not isinstance(tested.expression, Literal) or not isinstance(tested.expression.value, bool):
         raise scalars.session.refuse("sql-unsupported", "IS takes NULL, TRUE or FALSE", node=reader.node, hint="compare with =")
     if not isinstance(value.domain, BooleanDomain):
-        message = f"IS TRUE needs something that is true or false, not a {value.kind.value}"
+        message = f"IS TRUE needs a boolean, not a {value.kind.value}"
         raise scalars.session.refuse("type-mismatch", message, node=value.node)
     otherwise = scalars.constant(reader.node, Literal(not tested.expression.value, Kind.BOOLEAN))
     known = scalars.call(reader.node, Function.COALESCE, value, otherwise)
@@ -199,7 +199,7 @@ def _arithmetic(called: Function, *names: str) -> Handler:
                 return dated
         for side in (left, right):
             if isinstance(side.domain, BooleanDomain) and not side.is_null:
-                message = f"{called.value} needs numbers, not something that is true or false"
+                message = f"{called.value} needs numbers, not a boolean"
                 raise scalars.session.refuse("type-mismatch", message, node=side.node, hint="use CASE WHEN ... THEN 1 ELSE 0 END")
         if scalars.session.typed_numbers and called in (Function.DIVIDE, Function.INTEGER_DIVIDE):
             return _quotient(scalars, reader.node, called, left, right)

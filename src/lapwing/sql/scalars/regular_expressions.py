@@ -100,10 +100,10 @@ def compiled(pattern: str, *, any_case: bool = False) -> Program:
     reader = _Reader(pattern, any_case)
     body = reader.either()
     if reader.at < len(pattern):
-        raise Unreadable("a bracket closes that was not opened")
+        raise Unreadable("a bracket is closed that was not opened")
     steps = [Step(save=0), *_moved(body, 1), Step(save=1), Step()]
     if len(steps) > STEPS_MAX:
-        raise Unreadable("the pattern is too long, written out")
+        raise Unreadable("the pattern is too long once repetitions are expanded")
     return Program(tuple(steps), reader.groups)
 
 
@@ -146,7 +146,7 @@ class _Reader:
         while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
             steps += _moved(self._repeated(), len(steps))
             if len(steps) > STEPS_MAX:
-                raise Unreadable("the pattern is too long, written out")
+                raise Unreadable("the pattern is too long once repetitions are expanded")
         return steps
 
     def _repeated(self) -> list[Step]:
@@ -159,9 +159,9 @@ class _Reader:
         if self.at < len(self.pattern) and self.pattern[self.at] in "*+?{":
             raise Unreadable("a repetition cannot be repeated without brackets")
         if _may_be_nothing(part):
-            raise Unreadable("a part that may be nothing cannot be repeated")
+            raise Unreadable("a part that may be empty cannot be repeated")
         if len(part) * max(least, most or 1, 1) > STEPS_MAX:
-            raise Unreadable("the pattern is too long, written out")
+            raise Unreadable("the pattern is too long once repetitions are expanded")
         steps: list[Step] = []
         for _ in range(least):
             steps += _moved(part, len(steps))
@@ -179,7 +179,7 @@ class _Reader:
         written = self.pattern[self.at : end] if end >= 0 else ""
         low, comma, high = written.partition(",")
         if not (low.isascii() and low.isdigit() and (not high or (high.isascii() and high.isdigit())) and len(written) <= 7):
-            raise Unreadable("a number of repetitions is written as {2}, {2,} or {2,5}")
+            raise Unreadable("write a number of repetitions as {2}, {2,} or {2,5}")
         self.at = end + 1
         least = int(low)
         most = least if not comma else int(high) if high else None
@@ -239,7 +239,7 @@ class _Reader:
         if letter in "tn":
             return {"t": "\t", "n": "\n"}[letter]
         if letter not in _ESCAPED:
-            raise Unreadable("this backslash is not supported")
+            raise Unreadable("this escape sequence is not supported")
         return letter
 
     def _bracketed(self) -> Test:
@@ -248,7 +248,7 @@ class _Reader:
         while first or not self._takes("]"):
             letter, first = self._next(), False
             if letter == "[":
-                raise Unreadable("[ inside of [ ] is written with a backslash")
+                raise Unreadable("[ inside [ ] needs a backslash")
             if letter == "\\":
                 letter = self._next()
                 if letter in _CLASSES:
@@ -260,7 +260,7 @@ class _Reader:
                 last = self._next()
                 last = self._plain(self._next()) if last == "\\" else last
                 if last == "[" or last < letter:
-                    raise Unreadable("a range in [ ] goes up")
+                    raise Unreadable("a range in [ ] must be in ascending order")
                 ranges.append((letter, last))
             else:
                 singles.add(letter)

@@ -148,7 +148,7 @@ def _concat(scalars: Scalars, reader: Reader) -> Lookup:
     """CONCAT leaves NULLs out."""
     reader.flag("safe")
     if not reader.flag("coalesce"):
-        raise scalars.session.refuse("sql-unsupported", "texts are put together with || or CONCAT", node=reader.node)
+        raise scalars.session.refuse("sql-unsupported", "use || or CONCAT to concatenate texts", node=reader.node)
     whole = Lookup.constant("")
     for node in reader.many("expressions"):
         whole = joined(scalars, node, whole, lookup(scalars, node), lambda a, b: f"{a or ''}{b or ''}")
@@ -199,7 +199,7 @@ def _escape(scalars: Scalars, reader: Reader) -> Typed:
     like, character = reader.node_of("this"), reader.node_of("expression")
     escape = _constant(scalars, character)
     if type(like) is not exp.Like or len(escape) != 1:
-        raise scalars.session.refuse("wrong-arguments", "ESCAPE takes one character, after LIKE", node=character)
+        raise scalars.session.refuse("wrong-arguments", "ESCAPE takes one character, and is allowed only after LIKE", node=character)
     with scalars.session.reading(like) as inner:
         return _liked(scalars, inner, escape)
 
@@ -213,7 +213,7 @@ def _liked(scalars: Scalars, reader: Reader, escape: str | None) -> Typed:
     undeclared = opened(scalars, node, text)
     if undeclared is not None:
         if any("" in part for part in pattern.parts):
-            hint = "compare SUBSTRING and LENGTH of it, or let the owner declare the values of the column"
+            hint = "compare SUBSTRING and LENGTH of it, or ask the owner to declare the values of the column"
             raise scalars.session.refuse("text-undeclared", "_ in a pattern needs declared values", node=place, hint=hint)
         in_case = replace(undeclared, text=undeclared.call(Function.LOWER, undeclared.text)) if any_case else undeclared
         matched = in_case.liked(["".join(part) for part in pattern.parts])
@@ -254,7 +254,7 @@ def _pad(*, before: bool) -> Callable[[Scalars, exp.Expr, tuple[exp.Expr, ...]],
         table, length = lookup(scalars, nodes[0]), _integer(scalars, nodes[1])
         fill = _constant(scalars, nodes[2]) if len(nodes) == 3 else " "
         if not fill or not 0 <= length <= TEXT_CHARACTERS_MAX:
-            message = f"the length is 0 to {TEXT_CHARACTERS_MAX}, and the filling not empty"
+            message = f"the length must be from 0 to {TEXT_CHARACTERS_MAX}, and the fill text not empty"
             raise scalars.session.refuse("wrong-arguments", message, node=node)
         return mapped(scalars, node, table, lambda text: text_values.padded(text, length, fill, before=before))
 
@@ -275,7 +275,9 @@ def _repeat(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lo
 def _separated(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> tuple[str, int]:
     separator, number = _constant(scalars, nodes[1]), _integer(scalars, nodes[2])
     if not separator or number == 0:
-        raise scalars.session.refuse("wrong-arguments", "the separator is not empty and the number of the part not 0", node=node)
+        raise scalars.session.refuse(
+            "wrong-arguments", "the separator must not be empty, and the number of the part must not be 0", node=node
+        )
     return separator, number
 
 
@@ -319,7 +321,7 @@ def _place(composer: Composer, text: exp.Expr, part: exp.Expr) -> Typed:
 def _position(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
     """POSITION(part IN text): the parser reads it as a call with one condition."""
     if type(nodes[0]) is not exp.In:
-        raise composer.scalars.session.refuse("wrong-arguments", "POSITION(text IN text) is meant", node=composer.node)
+        raise composer.scalars.session.refuse("wrong-arguments", "write POSITION(text IN text)", node=composer.node)
     with composer.scalars.session.reading(nodes[0]) as reader:
         part, text = reader.node_of("this"), reader.node_of("field")
         return _place(composer, text, part)

@@ -26,7 +26,7 @@ def _program(scalars: Scalars, node: exp.Expr, pattern: str, *, any_case: bool =
     try:
         return compiled(pattern, any_case=any_case)
     except Unreadable as error:
-        hint = "letters, [a-z], . \\d \\w \\s, ( ) |, ^ $ and * + ? {2,5} are"
+        hint = "letters, [a-z], . \\d \\w \\s, ( ) |, ^ $ and * + ? {2,5} are supported"
         raise scalars.session.refuse(
             "wrong-arguments", f"this regular expression is not supported: {error}", node=node, hint=hint
         ) from error
@@ -67,8 +67,8 @@ def _plainly(text: OpenText, node: exp.Expr, pattern: str | None, *, full: bool)
     """Open text against a regular expression that is made of plain texts."""
     matched = None if pattern is None else text.matches(pattern, full=full)
     if matched is None:
-        message = "on text without declared values a regular expression is a text, perhaps with ^, $ and |"
-        hint = "LIKE and ILIKE with %, or SUBSTRING and SPLIT_PART, say much of the same; or let the owner declare the values"
+        message = "on text without declared values a regular expression may contain only plain text, ^, $ and |"
+        hint = "use LIKE, ILIKE, SUBSTRING or SPLIT_PART instead, or ask the owner to declare the values"
         raise text.scalars.session.refuse("text-undeclared", message, node=node, hint=hint)
     return matched
 
@@ -99,7 +99,7 @@ def _replace(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
     written = composer.constant_text(nodes[2])
     pieces = _REWRITE.findall(written)
     if "".join(pieces) != written or any(piece[1:].isdigit() and int(piece[1:]) > program.groups for piece in pieces if len(piece) == 2):
-        message, hint = "a backslash stands before the number of a group here", "write \\\\ for a backslash"
+        message, hint = "a backslash must be followed by the number of a group", "write \\\\ for a backslash"
         raise scalars.session.refuse("wrong-arguments", message, node=nodes[2], hint=hint)
 
     def replaced(text: str) -> str:
@@ -133,7 +133,7 @@ def _similar(scalars: Scalars, reader: Reader) -> Typed:
     composer, node = Composer(scalars, reader.node), reader.node_of("expression")
     text, pattern = reader.node_of("this"), composer.constant_text(node)
     if "%" in pattern or "_" in pattern:
-        message, hint = "SIMILAR TO takes a regular expression of the whole text, without % and _", "use LIKE, or .* and ."
+        message, hint = "SIMILAR TO takes a regular expression for the whole text, without % and _", "use LIKE, or .* and ."
         raise scalars.session.refuse("wrong-arguments", message, node=node, hint=hint)
     program, spend = _program(scalars, node, pattern), _spend(scalars, reader.node)
     undeclared = opened(scalars, reader.node, text)

@@ -57,7 +57,9 @@ def lookup_of(scalars: Scalars, text: Typed) -> Lookup:
     if not isinstance(text.domain, TextDomain):
         raise scalars.session.refuse("type-mismatch", f"text is needed here, not a {text.kind.value}", node=text.node)
     if text.domain.values is None:
-        hint = "LENGTH, LOWER, UPPER, LEFT, RIGHT, SUBSTRING, SPLIT_PART, STRPOS and LIKE work on it; or let the owner declare the values"
+        hint = (
+            "LENGTH, LOWER, UPPER, LEFT, RIGHT, SUBSTRING, SPLIT_PART, STRPOS and LIKE work on it; or ask the owner to declare the values"
+        )
         raise scalars.session.refuse("text-undeclared", "the values of this text are not declared", node=text.node, hint=hint)
     if not text.domain.values:
         raise scalars.session.refuse("text-undeclared", "this text has no values", node=text.node)
@@ -107,7 +109,7 @@ def _checked(scalars: Scalars, node: exp.Expr, lookup: Lookup) -> Lookup:
 
 def too_much(scalars: Scalars, node: exp.Expr) -> Refused:
     """The refusal of functions of too much text."""
-    hint = "compare with the few values that are meant"
+    hint = "compare the column with the few values you need"
     return scalars.session.refuse("statement-too-large", "the declared values are too many or too long for this", node=node, hint=hint)
 
 

@@ -41,7 +41,7 @@ def number(written: str, session: Session, node: exp.Expr) -> Literal:
         whole, _, digits = mantissa.partition(".")
         return Literal(Fraction(int(f"{whole}{digits}"), 10 ** len(digits)) * Fraction(10) ** int(exponent or 0), Kind.REAL)
     raise session.refuse(
-        "number-unreadable", "this number cannot be read", node=node, hint="write digits, a point and an exponent below 1000"
+        "number-unreadable", "this is not a valid number", node=node, hint="write digits, a point and an exponent below 1000"
     )
 
 

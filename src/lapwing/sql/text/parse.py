@@ -101,19 +101,19 @@ def parse(
         with _quiet():
             trees = parser.parse(list(source.tokens), text)
     except ParseError as error:
-        raise Refused("sql-syntax", "the statement cannot be read here", span=_place(source, error)) from error
+        raise Refused("sql-syntax", "the statement cannot be parsed here", span=_place(source, error)) from error
     except RecursionError:
         raise
     except Exception as error:
         # A foreign parser may fail in any way on hostile text; whatever it is, the text was not understood.
-        raise source.refuse("sql-syntax", "the statement cannot be read") from error
+        raise source.refuse("sql-syntax", "the statement cannot be parsed") from error
     statements = [tree for tree in trees if tree is not None and type(tree) is not exp.Semicolon]
     tree = statements[0] if len(statements) == 1 else None
     if isinstance(tree, exp.Except | exp.Intersect):
         hint = "send the statements one by one"
         raise source.refuse("union-unsupported", "INTERSECT and EXCEPT are not supported", node=tree.expression, hint=hint)
     if type(tree) not in (exp.Select, exp.Union):
-        raise source.refuse("statement-unsupported", "only a single SELECT is answered", node=tree, hint="leave brackets around it out")
+        raise source.refuse("statement-unsupported", "only a single SELECT is answered", node=tree, hint="remove the brackets around it")
     assert isinstance(tree, exp.Expr)
     _check_nodes(source, tree, settings)
     _forget_dialect(tree)
@@ -124,7 +124,7 @@ def _parser(grammar: Dialect, own: OwnFunctions) -> Parser:
     try:
         return _parser_class(grammar.parser_class, own)(dialect=grammar, error_level=ErrorLevel.IMMEDIATE)
     except TypeError as error:
-        message = "the compiled form of the SQL parser (sqlglotc) is installed, which cannot be told which functions are ours"
+        message = "the compiled form of the SQL parser (sqlglotc) is installed, which does not allow functions to be redefined"
         raise LapwingError("parser-compiled", message) from error
 
 

@@ -69,7 +69,7 @@ def read_clause(text: str, *, settings: Settings, dialect: str) -> TokenizedText
     if len(starts) > 1 or closing is None or closing + 1 != last:
         wrong = _Written(text, tuple(tokens[starts[0] : starts[0] + 2]))
         hint = "write it once, after everything else"
-        raise wrong.refuse("privacy-misplaced", "WITH PRIVACY stands at the end of the whole statement", start=0, end=2, hint=hint)
+        raise wrong.refuse("privacy-misplaced", "WITH PRIVACY must be at the end of the whole statement", start=0, end=2, hint=hint)
     places = tuple((token.start, token.end + 1) for token in written.tokens)
     return TokenizedText(written.clause(), places, (*tokens[:start], *tokens[last:]))
 
@@ -138,7 +138,7 @@ class _Written:
         seen: set[str] = set()
         at, last = 3, len(self.tokens) - 1
         if at == last:
-            raise self.refuse("privacy-words", "WITH PRIVACY asks for nothing", start=0, end=last + 1, hint=_EXAMPLE)
+            raise self.refuse("privacy-words", "WITH PRIVACY has no terms", start=0, end=last + 1, hint=_EXAMPLE)
         while at < last:
             end = next((i for i in range(at, last) if self.tokens[i].token_type is TokenType.COMMA), last)
             name = self._name(at, end)
@@ -152,8 +152,8 @@ class _Written:
             elif name == "reuse":
                 reuse = self._reuse(at, end)
             elif asked is not None:
-                message = "a statement is asked at an epsilon, at a rho or for an error: one of them"
-                raise self.refuse("privacy-contradiction", message, start=at, end=end, hint="leave this or the other out")
+                message = "WITH PRIVACY takes only one of epsilon, rho and error"
+                raise self.refuse("privacy-contradiction", message, start=at, end=end, hint="remove one of them")
             else:
                 asked = self._asked(name, at, end)
             at = end + 1
@@ -167,7 +167,7 @@ class _Written:
             raise self.refuse("privacy-words", "something is missing before this", start=at, end=at + 1, hint=_EXAMPLE)
         name = self.tokens[at].text.lower()
         if name not in TERMS or not _is_word(self.tokens[at], name.upper()):
-            message = f"only {', '.join(TERMS[:-1])} and {TERMS[-1]} can be asked for"
+            message = f"unknown term: the terms are {', '.join(TERMS[:-1])} and {TERMS[-1]}"
             raise self.refuse("privacy-words", message, start=at, end=at + 1, hint=_EXAMPLE)
         if end - at < 3 or self.tokens[at + 1].token_type is not TokenType.EQ:
             raise self.refuse("privacy-words", f"write {name} = and {_VALUES.get(name, 'a number')}", start=at, end=end, hint=_EXAMPLE)
@@ -220,11 +220,11 @@ class _Written:
     def _scaled_groups(self, at: int, end: int) -> ScaledGroups:
         value = self.tokens[at + 2].text.lower()
         if end != at + 3 or value not in ("true", "false") or not _is_word(self.tokens[at + 2], value.upper()):
-            raise self.refuse("privacy-words", "scaled_groups is true or false", start=at + 2, end=end)
+            raise self.refuse("privacy-words", "scaled_groups must be true or false", start=at + 2, end=end)
         return ScaledGroups(value == "true", self.span(at, end))
 
     def _reuse(self, at: int, end: int) -> ReuseAsked:
         value = self.tokens[at + 2].text.lower()
         if end != at + 3 or value not in [*Reuse] or not _is_word(self.tokens[at + 2], value.upper()):
-            raise self.refuse("privacy-words", "reuse is auto, never or only", start=at + 2, end=end)
+            raise self.refuse("privacy-words", "reuse must be auto, never or only", start=at + 2, end=end)
         return ReuseAsked(Reuse(value), self.span(at, end))

@@ -62,7 +62,7 @@ def read_words(text: str, *, settings: Settings, dialect: str = "duckdb") -> Wor
         case ("EXPLAIN", "SELECT" | "WITH" | "FROM", *_):
             return _asked(_blanked(text, opening.places[:1]), settings=settings, dialect=dialect, explain=True)
         case ("EXPLAIN", *_):
-            hint = "EXPLAIN PRIVACY says what a statement would cost, free of charge"
+            hint = "EXPLAIN PRIVACY shows what a statement would cost, free of charge"
             raise _refuse(text, opening, "statement-unsupported", "an engine's plan is never shown", hint=hint)
         case _:
             return _asked(text, settings=settings, dialect=dialect, explain=False)
@@ -121,7 +121,7 @@ def _shown(text: str, opening: _Opening) -> ShowBudget:
     while text.startswith(";", at):
         at = after_gap(text, at + 1)
     if at < len(text):
-        raise Refused("privacy-words", "SHOW PRIVACY BUDGET stands alone", hint="leave this out", span=span_of(text, at, len(text)))
+        raise Refused("privacy-words", "nothing may follow SHOW PRIVACY BUDGET", hint="remove this", span=span_of(text, at, len(text)))
     return ShowBudget()
 
 

@@ -27,18 +27,18 @@ class Reason:
     hint: str = ""
 
 
-_WINDOWS = Reason("window-unsupported", "named windows stand over answers, not over rows", "write the window inside OVER (...)")
-_QUALIFY = Reason("window-unsupported", "QUALIFY works on answers, never on rows", "use GROUP BY: it keeps rows of the answer")
-_NO_PLACE = "rows of a subquery have no order, and none is left out by its place"
+_WINDOWS = Reason("window-unsupported", "named windows work over answers, not over rows", "write the window inside OVER (...)")
+_QUALIFY = Reason("window-unsupported", "QUALIFY works on answers, not on rows", "add GROUP BY: QUALIFY then filters rows of the answer")
+_NO_PLACE = "rows of a subquery have no order, so none can be left out by its position"
 _UNION_PLACE = Reason(
-    "sql-unsupported", "ORDER BY and LIMIT cannot stand behind a UNION ALL", "SELECT * FROM (... UNION ALL ...) AS t ORDER BY ..."
+    "sql-unsupported", "ORDER BY and LIMIT cannot follow a UNION ALL", "SELECT * FROM (... UNION ALL ...) AS t ORDER BY ..."
 )
 _SAMPLE = Reason("sample-unsupported", "sampling is not supported", "leave it out: the noise already covers every row")
 _PIVOT = Reason("sql-unsupported", "PIVOT is not supported", "use one aggregate with FILTER for each column")
-_LEVELS = Reason("groups-unsupported", "this way of writing levels of groups is not supported", "GROUP BY ROLLUP (a, b)")
+_LEVELS = Reason("groups-unsupported", "this syntax for levels of groups is not supported", "GROUP BY ROLLUP (a, b)")
 _REASONS: dict[tuple[str, str], Reason] = {
-    ("Select", "distinct"): Reason("distinct-unsupported", "rows are not told apart inside a subquery", "leave DISTINCT out"),
-    ("Select", "with_"): Reason("with-unsupported", "WITH cannot stand here", "put it at the start of the statement"),
+    ("Select", "distinct"): Reason("distinct-unsupported", "DISTINCT of rows is not supported in this subquery", "leave DISTINCT out"),
+    ("Select", "with_"): Reason("with-unsupported", "WITH is not allowed here", "put it at the start of the statement"),
     ("Select", "windows"): _WINDOWS,
     ("Window", "alias"): _WINDOWS,
     ("Select", "qualify"): _QUALIFY,
@@ -57,9 +57,9 @@ _REASONS: dict[tuple[str, str], Reason] = {
     ("Group", "rollup"): _LEVELS,
     ("Group", "cube"): _LEVELS,
     ("Group", "grouping_sets"): _LEVELS,
-    ("LimitOptions", "percent"): Reason("sql-unsupported", "a share of the rows is not supported", "write a number of rows"),
+    ("LimitOptions", "percent"): Reason("sql-unsupported", "a percentage of the rows is not supported", "write a number of rows"),
     ("In", "query"): Reason(
-        "subquery-unsupported", "IN with a subquery stands in WHERE, joined by AND", "list the values, or move it there"
+        "subquery-unsupported", "IN with a subquery is allowed only in WHERE, combined by AND", "list the values, or move it there"
     ),
     ("In", "field"): Reason("sql-unsupported", "IN takes a list", "write the constants in brackets"),
     ("Join", "method"): Reason("join-unsupported", "this kind of join is not supported", "use JOIN ... ON or JOIN ... USING"),
@@ -125,7 +125,9 @@ class Session:
     def reading(self, node: exp.Expr) -> Iterator[Reader]:
         """Read a node: everything that is set must have been taken when the block ends."""
         if self.depth == self.settings.expression_depth_max:
-            raise self.source.refuse("expression-too-deep", f"nested deeper than {self.settings.expression_depth_max} levels", node=node)
+            raise self.source.refuse(
+                "expression-too-deep", f"the statement is nested deeper than {self.settings.expression_depth_max} levels", node=node
+            )
         self.depth += 1
         reader = Reader(node, self.source)
         try:

@@ -203,7 +203,7 @@ def tokenise(text: str, tokens: tuple[Token, ...] | None = None, *, settings: Se
         raise Refused("statement-too-long", message, span=span_of(text, 0, len(text)))
     for i, character in enumerate(text):
         if character == "\x00" or 0xD800 <= ord(character) <= 0xDFFF:
-            raise Refused("text-invalid", "the statement holds a character that is not text", span=span_of(text, i, i + 1))
+            raise Refused("text-invalid", "the statement contains a character that is not text", span=span_of(text, i, i + 1))
     if tokens is None:
         try:
             tokens = tuple(dialect.tokenize(text))
@@ -247,7 +247,7 @@ def _check_gaps(source: Source) -> None:
         gap = source.text[end : token.start]
         _check_comment(source, gap, end)
         if before is not None and not gap and before.token_type in _WORDS and token.token_type in _WORDS:
-            raise source.refuse_token("sql-syntax", "two words stand together without a space", token)
+            raise source.refuse_token("sql-syntax", "two words are not separated by a space", token)
         end, before = token.end + 1, token
     _check_comment(source, source.text[end:], end)
 
@@ -277,7 +277,7 @@ def _check_lists(source: Source) -> None:
             continue
         nothing_after = after is None or after.token_type in _AFTER_ITEM
         if before.token_type in _BEFORE_ITEM or nothing_after:
-            raise source.refuse_token("sql-syntax", "something is missing beside this", token)
+            raise source.refuse_token("sql-syntax", "something is missing next to this", token)
 
 
 def _check_brackets(source: Source, levels_max: int) -> None:
@@ -296,10 +296,10 @@ def _check_brackets(source: Source, levels_max: int) -> None:
             opened.append(token)
             clauses.append(0)
             if len(opened) > levels_max + 1:
-                raise source.refuse_token("expression-too-deep", f"nested deeper than {levels_max} levels", token)
+                raise source.refuse_token("expression-too-deep", f"the statement is nested deeper than {levels_max} levels", token)
         elif kind in _BRACKETS.values():
             if not opened or _BRACKETS[opened.pop().token_type] is not kind:
-                raise source.refuse_token("sql-syntax", "this closes nothing", token)
+                raise source.refuse_token("sql-syntax", "there is nothing to close here", token)
             clauses.pop()
     if opened:
         raise source.refuse_token("sql-syntax", "this is never closed", opened[-1])

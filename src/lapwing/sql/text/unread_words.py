@@ -256,7 +256,9 @@ def _check_alias(source: Source, name: exp.Identifier) -> None:
         return
     token, before = source.tokens[number], source.tokens[number - 1]
     if before.token_type is not TokenType.ALIAS and token.token_type is not TokenType.IDENTIFIER and token.text.upper() in RESERVED:
-        raise source.refuse_token("sql-syntax", "this word cannot be a name here", token, hint="write AS before it, or quote it")
+        raise source.refuse_token(
+            "sql-syntax", "this word is reserved and cannot be a name here", token, hint="write AS before it, or quote it"
+        )
 
 
 _RESERVED_WORDS = """
