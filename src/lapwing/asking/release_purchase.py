@@ -82,7 +82,7 @@ def plan_release(
     """The plan of a release of one table, at the price of one statement of this epsilon."""
     facts = curator.facts
     if not wanted:
-        raise Refused("release-parts", "nothing is asked for: say which marginals, trees of ranges or synthetic tables")
+        raise Refused("release-parts", "the release has no parts: add marginals, trees of ranges or synthetic tables")
     of_table = table_of(curator, wanted, table)
     divided = tuple(exact_number(share, "share") for share in shares)
     request = ReleaseRequest(name, of_table, tuple(wanted), _rows_per_unit(curator, of_table, rows_per_unit), divided)

@@ -80,7 +80,7 @@ def source_warnings(declaration: Declaration) -> Iterator[str]:
     """
     for table in declaration.tables:
         if isinstance(table.unit, RowUnit) and _has_column(declaration, table, ROW):
-            yield f'{table.name}: its source has a column "{ROW}"; `unit = "{ROW}"` does not mean that column, and protects single rows'
+            yield f'{table.name}: its source has a column "{ROW}"; `unit = "{ROW}"` does not refer to that column, and protects single rows'
     keys: dict[tuple[str, str], None] = {}
     for table in declaration.tables:
         here = table.name

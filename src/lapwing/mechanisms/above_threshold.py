@@ -52,9 +52,9 @@ class AboveThreshold:
 
     def __post_init__(self) -> None:
         if type(self.sensitivity) is not int or self.sensitivity < 1:
-            raise LapwingError("sensitivity-invalid", "a stream's sensitivity is a positive integer")
+            raise LapwingError("sensitivity-invalid", "the sensitivity of a stream must be a positive integer")
         if type(self.threshold) is not int:
-            raise Refused("mechanism-invalid", "a threshold is an integer")
+            raise Refused("mechanism-invalid", "a threshold must be an integer")
         DiscreteLaplace(self.scale_threshold)  # these check the scales
         DiscreteLaplace(self.scale_query)
 
@@ -107,7 +107,7 @@ class AboveThreshold:
         """
         require_confidence(confidence)
         if type(queries) is not int or queries < 1:
-            raise Refused("mechanism-invalid", "the number of values is a positive integer")
+            raise Refused("mechanism-invalid", "the number of values must be a positive integer")
         failure = (1 - Fraction(confidence)) / 2
         of_threshold = half_width(DiscreteLaplace(self.scale_threshold), confidence=1 - failure)
         return of_threshold + half_width(DiscreteLaplace(self.scale_query), confidence=1 - failure / queries)
@@ -126,7 +126,7 @@ class AboveThreshold:
 def require_stream(value: tuple[int, ...]) -> tuple[int, ...]:
     """The stream itself; anything but a tuple of integers is stopped with ``value-invalid``."""
     if type(value) is not tuple or any(type(item) is not int for item in value):
-        raise LapwingError("value-invalid", "a stream is a tuple of integers")
+        raise LapwingError("value-invalid", "a stream must be a tuple of integers")
     return value
 
 
@@ -137,9 +137,9 @@ def above_threshold_for(*, epsilon: Fraction, sensitivity: int, threshold: int, 
     """
     require_exact(epsilon)
     if epsilon <= 0:
-        raise Refused("loss-invalid", "noise needs a positive loss")
+        raise Refused("loss-invalid", "the privacy loss must be positive")
     if type(sensitivity) is not int or sensitivity < 1:
-        raise LapwingError("sensitivity-invalid", "a stream's sensitivity is a positive integer")
+        raise LapwingError("sensitivity-invalid", "the sensitivity of a stream must be a positive integer")
     scale = scale_at_least(LOSS_MARGIN * 2 * sensitivity / Fraction(epsilon))
     return AboveThreshold(sensitivity, threshold, scale, scale if monotone else 2 * scale, monotone)
 
@@ -197,7 +197,7 @@ class SparseVector:
 
     def __post_init__(self) -> None:
         if type(self.starts) is not int or self.starts < 1:
-            raise Refused("mechanism-invalid", "the number of starts is a positive integer")
+            raise Refused("mechanism-invalid", "the number of starts must be a positive integer")
 
     def event(self) -> Event:
         """``starts`` times the epsilon and ``starts`` times the rho of one start: adaptive composition."""

@@ -36,13 +36,13 @@ def require_integers(value: Integers) -> tuple[int, ...]:
     """The value as a vector; anything but integers is stopped with ``value-invalid``."""
     vector = value if isinstance(value, tuple) else (value,)
     if any(type(coordinate) is not int for coordinate in vector):
-        raise LapwingError("value-invalid", "noise is added to integers only")
+        raise LapwingError("value-invalid", "noise can be added only to integers")
     return vector
 
 
 def _require_sensitivity(amount: int) -> None:
     if type(amount) is not int or amount < 0:
-        raise LapwingError("sensitivity-invalid", "a sensitivity is an integer that is not negative")
+        raise LapwingError("sensitivity-invalid", "a sensitivity must be a non-negative integer")
 
 
 def _require_clamp(clamp: Clamp) -> None:
@@ -50,7 +50,7 @@ def _require_clamp(clamp: Clamp) -> None:
         return
     low, high = clamp
     if type(low) is not int or type(high) is not int or low > high:
-        raise Refused("mechanism-invalid", "a clamp is two integers, the lower one first")
+        raise Refused("mechanism-invalid", "a clamp must be two integers, the lower one first")
 
 
 @overload
@@ -71,7 +71,7 @@ def _half_width(law: Law, *, confidence: Fraction, coordinates: int) -> int:
     """The half-width that holds for this many coordinates at once, by the union bound."""
     require_exact(confidence)
     if type(coordinates) is not int or coordinates < 1:
-        raise Refused("mechanism-invalid", "the number of coordinates is a positive integer")
+        raise Refused("mechanism-invalid", "the number of coordinates must be a positive integer")
     return half_width(law, confidence=1 - (1 - Fraction(confidence)) / coordinates)
 
 
@@ -160,7 +160,7 @@ def geometric(*, alpha: Fraction, sensitivity: int = 1, clamp: Clamp = None) -> 
     require_decay(alpha)
     rate = ln_lower(1 / alpha)
     if rate * SCALE_MAX < 1:
-        raise Refused("scale-invalid", "alpha is so near to 1 that it needs noise above the largest scale")
+        raise Refused("scale-invalid", "alpha is too close to 1: it needs noise above the largest scale")
     return LaplaceMechanism(scale=scale_at_least(1 / rate), l1=sensitivity, clamp=clamp)
 
 

@@ -61,7 +61,7 @@ def gaussian_delta(law: DiscreteGaussian, *, sensitivity: int, epsilon: Fraction
 def certify_gaussian(law: DiscreteGaussian, *, sensitivity: int, epsilon: Fraction, delta: Fraction) -> None:
     """Stop (code ``calibration-uncertified``) noise of which we cannot show that one value with it is (epsilon, delta)-private."""
     if gaussian_delta(law, sensitivity=sensitivity, epsilon=epsilon) > delta:
-        raise Refused("calibration-uncertified", "this Gaussian noise cannot be shown to keep the epsilon and delta asked for")
+        raise Refused("calibration-uncertified", "this Gaussian noise cannot be shown to satisfy the requested epsilon and delta")
 
 
 def gaussian_sigma(*, epsilon: Fraction, delta: Fraction, sensitivity: int) -> DiscreteGaussian:
@@ -79,7 +79,7 @@ def gaussian_sigma(*, epsilon: Fraction, delta: Fraction, sensitivity: int) -> D
     while not enough(high):
         high *= 2
         if high > SCALE_MAX:
-            raise Refused("scale-invalid", "the loss is too small for this sensitivity: it needs noise above the largest scale")
+            raise Refused("scale-invalid", "the privacy loss is too small for this sensitivity: it needs noise above the largest scale")
     while high > SCALE_MIN and enough(high / 2):
         high /= 2
     low, high = high / 2, high
@@ -98,7 +98,7 @@ def gaussian_sigma_classic(*, epsilon: Fraction, delta: Fraction, sensitivity: i
     """
     _require_target(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
     if epsilon >= 1:
-        raise Refused("calibration-invalid", "the textbook's calibration holds below epsilon = 1 only", hint="use gaussian_sigma")
+        raise Refused("calibration-invalid", "the textbook calibration holds only below epsilon = 1", hint="use gaussian_sigma")
     square = 2 * ln_upper(Fraction(5, 4) / delta) * sensitivity**2 / Fraction(epsilon) ** 2
     law = DiscreteGaussian(scale_root_at_least(square))
     certify_gaussian(law, sensitivity=sensitivity, epsilon=epsilon, delta=delta)
@@ -111,14 +111,14 @@ def _normal_tail_upper(x: Fraction) -> Fraction:
 
 def _require_point(*, sensitivity: int, epsilon: Fraction) -> None:
     if type(sensitivity) is not int or sensitivity < 0:
-        raise LapwingError("sensitivity-invalid", "a sensitivity is an integer that is not negative")
+        raise LapwingError("sensitivity-invalid", "a sensitivity must be a non-negative integer")
     require_exact(epsilon)
     if epsilon < 0:
-        raise Refused("calibration-invalid", "epsilon is not negative")
+        raise Refused("calibration-invalid", "epsilon must not be negative")
 
 
 def _require_target(*, epsilon: Fraction, delta: Fraction, sensitivity: int) -> None:
     _require_point(sensitivity=sensitivity, epsilon=epsilon)
     require_exact(delta)
     if epsilon == 0 or sensitivity == 0 or not 0 < delta < 1:
-        raise Refused("calibration-invalid", "noise is calibrated for a positive epsilon and sensitivity, and a delta above 0 and below 1")
+        raise Refused("calibration-invalid", "calibration needs a positive epsilon and sensitivity, and a delta above 0 and below 1")

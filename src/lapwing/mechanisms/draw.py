@@ -36,7 +36,7 @@ def require_paid(event: Event, account: Account, charged: Cost) -> None:
     """Stop (code ``noise-undercharged``) a run that costs more than was charged for it."""
     cost = event.cost(account)
     if cost.loss > charged.loss or cost.delta > charged.delta:
-        raise LapwingError("noise-undercharged", "the noise would cost more than was charged for it")
+        raise LapwingError("noise-undercharged", "the noise would cost more than was charged")
 
 
 @overload
@@ -70,10 +70,10 @@ def draw_many(mechanism: Drawable, value: Any, *, times: int, account: Account, 
     The noise of all runs is drawn in a few calls where the sampler can; the law of the outputs is that of as many calls of :func:`draw`.
     """
     if type(times) is not int or times < 0:
-        raise Refused("mechanism-invalid", "the number of runs is an integer that is not negative")
+        raise Refused("mechanism-invalid", "the number of runs must be a non-negative integer")
     one = mechanism.event().cost(account)
     if times * one.loss > charged.loss or times * one.delta > charged.delta:
-        raise LapwingError("noise-undercharged", "the noise would cost more than was charged for it")
+        raise LapwingError("noise-undercharged", "the noise would cost more than was charged")
     return _runs(mechanism, value, times=times, account=account)
 
 
@@ -192,7 +192,7 @@ class SparseSession:
     def ask(self, value: int) -> bool:
         """Whether the noisy value reaches the noisy threshold. True uses up a start; after the last one it refuses (``session-ended``)."""
         if self.ended:
-            raise Refused("session-ended", "the sparse vector has used up its starts", hint="open another session, at its price")
+            raise Refused("session-ended", "the sparse vector has used up its starts", hint="open another session, which is charged again")
         above = self._mechanism.above
         (noisy,) = _compared(require_stream((value,)), above.scale_query, shift=above.query_shift())
         if noisy < self._threshold:

@@ -41,9 +41,9 @@ class KeySet:
 
     def __post_init__(self) -> None:
         if type(self.groups_per_unit) is not int or self.groups_per_unit < 1:
-            raise LapwingError("groups-invalid", "the number of groups per unit is a positive integer")
+            raise LapwingError("groups-invalid", "the number of groups per unit must be a positive integer")
         if type(self.threshold) is not int:
-            raise Refused("mechanism-invalid", "a threshold is an integer")
+            raise Refused("mechanism-invalid", "a threshold must be an integer")
         if threshold_delta(self.noise, groups_per_unit=self.groups_per_unit, threshold=self.threshold) >= 1:
             raise Refused("mechanism-invalid", "the threshold hides nothing")
 
@@ -121,7 +121,7 @@ class KeySet:
 def require_counts(value: tuple[int, ...]) -> tuple[int, ...]:
     """The numbers of units themselves; anything but a tuple of integers that are not negative is stopped with ``value-invalid``."""
     if type(value) is not tuple or any(type(units) is not int or units < 0 for units in value):
-        raise LapwingError("value-invalid", "numbers of units are a tuple of integers that are not negative")
+        raise LapwingError("value-invalid", "numbers of units must be a tuple of non-negative integers")
     return value
 
 

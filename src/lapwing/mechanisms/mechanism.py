@@ -46,4 +46,4 @@ def require_decay(decay: Fraction) -> None:
     """Stop (code ``decay-invalid``) what is not ``exp(-1 / scale)`` for any scale: laws are evaluated at fractions between 0 and 1."""
     # type() and not isinstance(): a float would make the law a float, and a comparison of laws a comparison of floats
     if type(decay) is not Fraction or not 0 < decay < 1:
-        raise LapwingError("decay-invalid", "a decay is a fraction above 0 and below 1")
+        raise LapwingError("decay-invalid", "a decay must be a fraction above 0 and below 1")

@@ -47,7 +47,7 @@ class NoisyMax:
     def __post_init__(self) -> None:
         require_selection(scale=self.scale, score_sensitivity=self.score_sensitivity, candidates=self.candidates, monotone=self.monotone)
         if self.scale > NOISY_MAX_SCALE_MAX:
-            raise Refused("scale-invalid", "the scale of a noisy max is at most 2^50")
+            raise Refused("scale-invalid", "the scale of a noisy max must be at most 2^50")
 
     @property
     def movement(self) -> int:

@@ -50,7 +50,7 @@ def quantile_sensitivity(*, quantile: Fraction, rows_per_unit: int, neighbours: 
     """
     _require_quantile(quantile)
     if type(rows_per_unit) is not int or rows_per_unit < 1:
-        raise LapwingError("sensitivity-invalid", "the number of rows per unit is a positive integer")
+        raise LapwingError("sensitivity-invalid", "the number of rows per unit must be a positive integer")
     match neighbours:
         case Neighbours.UNBOUNDED:
             return rows_per_unit * max(quantile.numerator, quantile.denominator - quantile.numerator)
@@ -97,7 +97,7 @@ class QuantileSelection:
         counts = [0] * (2 * len(self.candidates) + 1)
         for row in rows:
             if type(row) is not int:
-                raise LapwingError("value-invalid", "a quantile is selected for integers only")
+                raise LapwingError("value-invalid", "a quantile can be selected only from integers")
             place = bisect_left(self.candidates, row)
             equal = place < len(self.candidates) and self.candidates[place] == row
             counts[2 * place + 1 if equal else 2 * place] += 1
@@ -106,7 +106,7 @@ class QuantileSelection:
     def scores(self, counts: Sequence[int]) -> list[int]:
         """The score of each candidate, from the counts in the order of :meth:`counts`."""
         if len(counts) != 2 * len(self.candidates) + 1 or any(type(count) is not int or count < 0 for count in counts):
-            raise LapwingError("scores-invalid", "the counts of rows are integers, two per candidate and one more")
+            raise LapwingError("scores-invalid", "the counts of rows must be non-negative integers, two per candidate and one more")
         up_to = list(accumulate(counts))
         total, n, d = up_to[-1], self.quantile.numerator, self.quantile.denominator
         return [
@@ -157,10 +157,10 @@ def quantile_selection_for(
 
 def _require_quantile(quantile: Fraction) -> None:
     if type(quantile) is not Fraction or not 0 < quantile < 1 or quantile.denominator > DENOMINATOR_MAX:
-        raise Refused("mechanism-invalid", "a quantile is a fraction above 0 and below 1 with a denominator of at most 2^20")
+        raise Refused("mechanism-invalid", "a quantile must be a fraction above 0 and below 1 with a denominator of at most 2^20")
 
 
 def _require_candidates(candidates: tuple[int, ...]) -> None:
     integers = type(candidates) is tuple and all(type(candidate) is int for candidate in candidates)
     if not integers or not candidates or any(before >= after for before, after in pairwise(candidates)):
-        raise Refused("mechanism-invalid", "the candidates of a quantile are a tuple of increasing integers")
+        raise Refused("mechanism-invalid", "the candidates of a quantile must be a tuple of increasing integers")

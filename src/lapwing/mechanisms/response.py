@@ -44,11 +44,13 @@ class RandomisedResponse:
 
     def __post_init__(self) -> None:
         if type(self.categories) is not int or not 2 <= self.categories <= CATEGORIES_MAX:
-            raise Refused("mechanism-invalid", f"randomised response has from 2 to {CATEGORIES_MAX} categories")
+            raise Refused("mechanism-invalid", f"randomised response takes 2 to {CATEGORIES_MAX} categories")
         if type(self.truth) is not Fraction or Fraction(float(self.truth)) != self.truth or not 0 < self.truth < 1:
-            raise Refused("mechanism-invalid", "the probability of the truth is a fraction below 1 that a 64-bit float represents exactly")
+            raise Refused(
+                "mechanism-invalid", "the probability of the truth must be a fraction below 1 that a 64-bit float represents exactly"
+            )
         if self.truth * self.categories <= 1:
-            raise Refused("mechanism-invalid", "the truth must be likelier than each of the other answers")
+            raise Refused("mechanism-invalid", "the true answer must be more likely than each other answer")
 
     def lie(self) -> Fraction:
         """The probability of each of the answers that are not true."""
@@ -93,7 +95,7 @@ class RandomisedResponse:
         """How far :meth:`estimate` may be, with this confidence, from the number of these people who truly gave one answer (Hoeffding)."""
         require_confidence(confidence)
         if type(people) is not int or people < 1:
-            raise Refused("mechanism-invalid", "the number of people is a positive integer")
+            raise Refused("mechanism-invalid", "the number of people must be a positive integer")
         return math.ceil(self._half_width(people, confidence=Fraction(confidence)))
 
     def _half_width(self, people: int, *, confidence: Fraction) -> Fraction:
@@ -120,14 +122,14 @@ class RandomisedResponse:
 
     def _require_counts(self, counts: Sequence[int]) -> int:
         if len(counts) != self.categories or any(type(count) is not int or count < 0 for count in counts):
-            raise LapwingError("value-invalid", "there is one count for each category, an integer that is not negative")
+            raise LapwingError("value-invalid", "there must be one count for each category, a non-negative integer")
         return sum(counts)
 
     def require_answers(self, value: Answers) -> tuple[int, ...]:
         """The answers as a tuple; anything that is not a category is stopped with ``value-invalid``."""
         answers = value if isinstance(value, tuple) else (value,)
         if any(type(answer) is not int or not 0 <= answer < self.categories for answer in answers):
-            raise LapwingError("value-invalid", "an answer is the number of a category, counted from 0")
+            raise LapwingError("value-invalid", "an answer must be the number of a category, counted from 0")
         return answers
 
 
@@ -143,9 +145,9 @@ def response_for(*, epsilon: Fraction, categories: int) -> RandomisedResponse:
     """
     require_exact(epsilon)
     if epsilon <= 0:
-        raise Refused("loss-invalid", "noise needs a positive loss")
+        raise Refused("loss-invalid", "the privacy loss must be positive")
     if type(categories) is not int or not 2 <= categories <= CATEGORIES_MAX:
-        raise Refused("mechanism-invalid", f"randomised response has from 2 to {CATEGORIES_MAX} categories")
+        raise Refused("mechanism-invalid", f"randomised response takes 2 to {CATEGORIES_MAX} categories")
     # Solved for the odds from below: the margins of the event are taken off, and everything rounds down.
     odds = exp_lower(min(Fraction(epsilon), Fraction(30)) / LOSS_MARGIN**2) / LOSS_MARGIN
     truth = Fraction(float_at_most(odds / (odds + categories - 1)))

@@ -45,11 +45,11 @@ def require_selection(*, scale: Fraction, score_sensitivity: int, candidates: in
     """Stop parameters that no selection can have (codes ``scale-invalid``, ``sensitivity-invalid``, ``mechanism-invalid``)."""
     require_scale(scale)
     if type(score_sensitivity) is not int or not 1 <= score_sensitivity <= SCORE_SENSITIVITY_MAX:
-        raise LapwingError("sensitivity-invalid", "the sensitivity of a score is an integer from 1 to 2^61")
+        raise LapwingError("sensitivity-invalid", "the sensitivity of a score must be an integer from 1 to 2^61")
     if type(candidates) is not int or not 1 <= candidates <= CANDIDATES_MAX:
-        raise Refused("mechanism-invalid", "the number of candidates is an integer from 1 to 2^20")
+        raise Refused("mechanism-invalid", "the number of candidates must be an integer from 1 to 2^20")
     if type(monotone) is not bool:
-        raise Refused("mechanism-invalid", "whether scores are monotone is True or False")
+        raise Refused("mechanism-invalid", "monotone must be True or False")
 
 
 def require_scores(scores: Sequence[int], *, candidates: int) -> list[int]:
@@ -58,7 +58,7 @@ def require_scores(scores: Sequence[int], *, candidates: int) -> list[int]:
     if len(listed) != candidates:
         raise LapwingError("scores-invalid", "there must be exactly one score per candidate")
     if any(type(score) is not int for score in listed):
-        raise LapwingError("scores-invalid", "scores are integers")
+        raise LapwingError("scores-invalid", "scores must be integers")
     return listed
 
 
@@ -67,7 +67,7 @@ def losses_below_best(scores: Sequence[int], *, candidates: int) -> list[int]:
     listed = require_scores(scores, candidates=candidates)
     best = max(listed)
     if best - min(listed) > SPREAD_MAX:
-        raise Refused("law-unavailable", "the scores are too far apart for an exact law to be written out")
+        raise Refused("law-unavailable", "the scores are too far apart for an exact law")
     return [best - score for score in listed]
 
 
@@ -89,7 +89,7 @@ def selection_scale(account: Account, *, loss: Fraction, movement: int, divisor:
     """
     require_exact(loss)
     if loss <= 0:
-        raise Refused("loss-invalid", "a selection needs a positive loss")
+        raise Refused("loss-invalid", "the privacy loss of a selection must be positive")
     match account:
         case Account.PURE:
             return scale_at_least(LOSS_MARGIN * rounds * movement / loss)

@@ -44,7 +44,7 @@ class StreamedCounts:
     def __post_init__(self) -> None:
         SparseVector(self.above, self.starts)  # checks the starts
         if self.above.monotone:
-            raise Refused("mechanism-invalid", "distances from public numbers move both ways: they are not monotone")
+            raise Refused("mechanism-invalid", "distances from public numbers can move both ways, so they are not monotone")
         self.answer()
 
     def answer(self) -> LaplaceMechanism:
@@ -101,5 +101,9 @@ class StreamedCounts:
         """The decay of an answer's noise as a power of the common decay."""
         power = self.above.exponents()[0] * self.above.scale_threshold / self.scale_answer
         if power.denominator != 1:
-            raise Refused("law-unavailable", "the scale of answers is no part of the common scale", hint="divide that by a whole number")
+            raise Refused(
+                "law-unavailable",
+                "the scale of the answers does not divide the common scale",
+                hint="divide the common scale by a whole number",
+            )
         return power.numerator

@@ -64,7 +64,7 @@ class TopK:
         """The exact law of the list of indices; refuses (code ``law-unavailable``) more than ``LAW_OUTPUTS_MAX`` lists."""
         require_decay(decay)
         if math.perm(self.candidates, self.k) > LAW_OUTPUTS_MAX:
-            raise Refused("law-unavailable", "there are too many lists for an exact law to be written out")
+            raise Refused("law-unavailable", "there are too many lists for an exact law")
         weights = [decay**loss for loss in losses_below_best(value, candidates=self.candidates)]
         lists: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
         for _ in range(self.k):
@@ -101,4 +101,4 @@ def top_k_for(account: Account, *, loss: Fraction, k: int, score_sensitivity: in
 
 def _require_k(k: int, *, candidates: int) -> None:
     if type(k) is not int or not 1 <= k <= candidates:
-        raise Refused("mechanism-invalid", "k is an integer from 1 to the number of candidates")
+        raise Refused("mechanism-invalid", "k must be an integer from 1 to the number of candidates")

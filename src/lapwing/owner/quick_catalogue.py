@@ -69,4 +69,4 @@ def _require_no_column(source: Path) -> None:
         raise PreparationError("source-missing", str(error)) from None
     if ROW in names:
         hint = f"write a catalogue, where the column can have another name: lapwing init {source.name}"
-        raise CatalogueError("catalogue-bad-unit", f'the file has a column "{ROW}", which unit="{ROW}" does not mean', hint=hint)
+        raise CatalogueError("catalogue-bad-unit", f'the file has a column "{ROW}", but unit="{ROW}" does not refer to it', hint=hint)

@@ -111,7 +111,7 @@ class Release:
         Its rows do not belong to any unit and have no error bars: count with :meth:`query`.
         """
         if rows is not None and not 0 <= rows <= SYNTHETIC_ROWS_MAX:
-            raise Refused("release-rows", f"a synthetic table has 0 to {SYNTHETIC_ROWS_MAX:,} rows")
+            raise Refused("release-rows", f"a synthetic table must have 0 to {SYNTHETIC_ROWS_MAX:,} rows")
         section, digest = self.sections[0], hashlib.sha256(self.terms.stored).digest()
         wanted = [part for _, part in section.section.parts if isinstance(part, SyntheticTable)]
         columns = {column for part in wanted for column in part.columns}

@@ -43,7 +43,7 @@ class Marginals:
         object.__setattr__(self, "bins", _bins(bins or {}))
         _require_columns(self.columns, self.bins)
         if not 1 <= self.ways <= min(WAYS_MAX, len(columns)):
-            raise Refused("release-ways", f"marginals are over 1 to {min(WAYS_MAX, len(columns))} of these columns at a time, not {ways}")
+            raise Refused("release-ways", f"ways must be from 1 to {min(WAYS_MAX, len(columns))} for these columns, not {ways}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class SyntheticTable:
         object.__setattr__(self, "bins", _bins(bins or {}))
         _require_columns(self.columns, self.bins)
         if method not in ("auto", "pairs", "independent"):
-            raise Refused("release-method", f"a synthetic table is made by auto, pairs or independent, not by {method!r}")
+            raise Refused("release-method", f"the method of a synthetic table is auto, pairs or independent, not {method!r}")
 
 
 BRANCH_MAX = 64
@@ -101,7 +101,7 @@ class RangeTree:
         if not 2 <= branch <= BRANCH_MAX:
             raise Refused("release-branch", f"a node of a tree has 2 to {BRANCH_MAX} children, not {branch}")
         if len(self.by) >= WAYS_MAX:
-            raise Refused("release-ways", f"a tree is by at most {WAYS_MAX - 1} further columns")
+            raise Refused("release-ways", f"a tree takes at most {WAYS_MAX - 1} further columns")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -119,13 +119,13 @@ def _bins(given: Mapping[str, int | Sequence[int | float | str | Fraction]]) -> 
 def _edge(written: int | float | str | Fraction, column: str) -> Fraction:
     text = str(written)
     if not EDGE.fullmatch(text):
-        raise Refused("axis-bins", f"edges of the column {column!r} are numbers of at most 30 digits")
+        raise Refused("axis-bins", f"edges of the column {column!r} must be numbers of at most 30 digits")
     return Fraction(text)
 
 
 def _require_columns(columns: tuple[str, ...], bins: tuple[tuple[str, Bins], ...]) -> None:
     if not 1 <= len(columns) <= COLUMNS_MAX or len(set(columns)) != len(columns):
-        raise Refused("release-columns", f"a release is of 1 to {COLUMNS_MAX} different columns")
+        raise Refused("release-columns", f"a release takes 1 to {COLUMNS_MAX} different columns")
     unknown = [column for column, _ in bins if column not in columns]
     if unknown:
         raise Refused("release-columns", f"bins are given for {unknown[0]!r}, which is not among the columns")
@@ -149,11 +149,13 @@ class ReleaseRequest:
 
     def __post_init__(self) -> None:
         if not NAME.match(self.name):
-            raise Refused("release-name", "a release is named with letters, digits, points, hyphens and underscores, at most 80")
+            raise Refused(
+                "release-name", "the name of a release may have letters, digits, points, hyphens and underscores, at most 80 in all"
+            )
         if not 1 <= len(self.wanted) <= PARTS_MAX:
-            raise Refused("release-parts", f"a release has 1 to {PARTS_MAX} parts: marginals, trees of ranges, synthetic tables")
+            raise Refused("release-parts", f"a release must have 1 to {PARTS_MAX} parts: marginals, trees of ranges, synthetic tables")
         if self.shares and (len(self.shares) != len(self.wanted) or any(share <= 0 for share in self.shares)):
-            raise Refused("release-parts", "shares of a price are numbers above 0, one for each part of the release")
+            raise Refused("release-parts", "shares of the price must be numbers above 0, one for each part of the release")
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -81,6 +81,6 @@ def _cuts(parts: Sequence[QuantileRequest]) -> dict[str, Bins | None]:
         bins = dict(part.bins)
         for column in part.columns:
             if found.setdefault(column, bins.get(column)) != bins.get(column):
-                message = f"the column {column!r} is cut into bins in two ways"
+                message = f"the column {column!r} has two different sets of bins"
                 raise Refused("release-parts", message, hint="give it the same bins in all marginals and synthetic tables of one release")
     return found

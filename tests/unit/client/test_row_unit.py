@@ -88,7 +88,7 @@ def test_rows_can_be_joined_to_nothing_protected(census: lw.DataSet) -> None:
     ):
         with pytest.raises(Refused) as refused:
             census.explain(statement)
-        assert refused.value.code != "join-private" or refused.value.hint.startswith("every row is a unit of its own here")
+        assert refused.value.code != "join-private" or refused.value.hint.startswith("every row is a separate unit here")
 
 
 def test_words_that_could_mean_a_column_are_refused(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_words_that_could_mean_a_column_are_refused(tmp_path: Path) -> None:
         f'{catalogue}unit = "row"\n[tables.people.columns]\nage = {{ type = "integer", min = 0, max = 9 }}\n'
     )
     checked = run("-C", tmp_path / "lapwing.toml", "check", home=tmp_path)
-    assert checked.status == 0 and "does not mean that column, and protects single rows" in checked.err
+    assert checked.status == 0 and "does not refer to that column, and protects single rows" in checked.err
 
 
 @pytest.mark.parametrize("columns", [["id", "age"], ["age", "customer_key"], ["age", "row"], ["Reader", "age"], ["age", "user e-mail"]])

@@ -81,9 +81,9 @@ def test_what_is_replayed_says_as_well_who_may_serve(clinic: lapwing.DataSet) ->
 @pytest.mark.parametrize(
     ("sql", "reason"),
     [
-        ("SELECT COUNT(*) FROM patients WHERE birth_year = 1981", "tells apart what the release does not"),
-        ("SELECT COUNT(*) FROM patients WHERE sex = 'f' AND smoker AND region = 'north'", "no measured table holds"),
-        ("SELECT MAX(birth_year) FROM patients", "MAX is not made of counts and sums of cells"),
+        ("SELECT COUNT(*) FROM patients WHERE birth_year = 1981", "distinguishes what the release does not"),
+        ("SELECT COUNT(*) FROM patients WHERE sex = 'f' AND smoker AND region = 'north'", "no measured table has"),
+        ("SELECT MAX(birth_year) FROM patients", "MAX cannot be computed from counts and sums of cells"),
         ("SELECT COUNT(*) FROM visits", "no release of this version answers it"),
         (
             "SELECT COUNT(*) FROM patients WHERE region IN (SELECT region FROM patients GROUP BY region ORDER BY COUNT(*) DESC LIMIT 1)",

@@ -21,7 +21,7 @@ def respond(answers: Sequence[int], *, categories: int, truth: Fraction, epsilon
     require_exact(epsilon_charged)
     measurement = _measurement(categories, float(truth))
     if Fraction(float(truth)) != truth or Fraction(measurement.map(1)) > epsilon_charged:
-        raise LapwingError("noise-undercharged", "the noise would cost more than was charged for it")
+        raise LapwingError("noise-undercharged", "the noise would cost more than was charged")
     return [int(measurement(answer)) for answer in answers]
 
 

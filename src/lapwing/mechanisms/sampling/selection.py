@@ -71,14 +71,14 @@ def draw_quantile(mechanism: QuantileSelection, rows: Sequence[int], *, times: i
 def _checked(scores: Sequence[int], *, candidates: int) -> list[int]:
     exact = require_scores(scores, candidates=candidates)
     if any(not -VALUE_MAX <= score <= VALUE_MAX for score in exact):
-        raise LapwingError("value-too-large", "a score is too large for a selection to be drawn")
+        raise LapwingError("value-too-large", "a score is too large to draw a selection")
     return exact
 
 
 def _require_charged(mechanism: ExponentialMechanism | PermuteAndFlip | TopK, account: Account, charged: Fraction) -> None:
     require_exact(charged)
     if mechanism.event().loss(account) > charged or _mapped_loss(mechanism, account) > charged:
-        raise LapwingError("noise-undercharged", "the selection would cost more than was charged for it")
+        raise LapwingError("noise-undercharged", "the selection would cost more than was charged")
 
 
 def _mapped_loss(mechanism: ExponentialMechanism | PermuteAndFlip | TopK, account: Account) -> Fraction:

@@ -96,7 +96,9 @@ def axis_of(column: str, domain: Domain, *, bins: int | Sequence[Fraction] | Non
         case IntegerDomain(lo, hi) | DateDomain(lo, hi) if hi - lo < VALUES_MAX:
             return Axis(column, domain, tuple(range(lo, hi + 1)))
         case IntegerDomain() | DateDomain() | RealDomain() | TimestampDomain():
-            raise Refused("axis-needs-bins", f"the column {column!r} has too many values for a bin each", hint="say how many bins it has")
+            raise Refused(
+                "axis-needs-bins", f"the column {column!r} has too many values to give each a bin", hint="give the number of bins"
+            )
         case _:
             hint = "declare its values" if isinstance(domain, TextDomain) else ""
             raise Refused(
@@ -113,7 +115,7 @@ def _edges(column: str, domain: Domain, bins: int | Sequence[Fraction]) -> tuple
         return tuple(lo + values * place // bins * step for place in range(bins + 1))
     edges = tuple(Fraction(edge) for edge in bins)
     if len(edges) == 0 or any(one >= other for one, other in pairwise(edges)) or edges[0] <= lo or edges[-1] > hi:
-        raise Refused("axis-bins", f"edges of the column {column!r} must rise, above its least value and up to its greatest")
+        raise Refused("axis-bins", f"edges of the column {column!r} must increase, from above its least value up to its greatest")
     if len(edges) >= BINS_MAX or any((edge - lo) % step for edge in edges):
         raise Refused("axis-bins", f"edges of the column {column!r} must be values that it can have, fewer than {BINS_MAX:,}")
     return (lo, *edges, hi + step)
@@ -128,4 +130,4 @@ def _range(column: str, domain: Domain) -> tuple[Fraction, Fraction, Fraction]:
         case DateDomain(lo, hi) | TimestampDomain(lo, hi):
             return Fraction(lo), Fraction(hi), Fraction(1)
         case _:
-            raise Refused("axis-bins", f"the column {column!r} has no range that could be cut into spans")
+            raise Refused("axis-bins", f"the column {column!r} has no range to cut into spans")

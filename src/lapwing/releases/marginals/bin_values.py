@@ -75,7 +75,7 @@ def bin_values(expressions: Sequence[Expression], axes: Sequence[Axis]) -> list[
         asked = [expressions[place] for place in places]
         points = {axes[number].column: _points(axes[number], asked) for number in own}
         if math.prod(len(each.values) for each in points.values()) > ENUMERATED_MAX:
-            raise NotOneValue(f"an expression of {_listed(points)} has too many combinations of values to look at")
+            raise NotOneValue(f"an expression of {_listed(points)} has too many combinations of values to check")
         seen = {name: domains[name] for name in points}
         columns = values_on({name: each.values for name, each in points.items()}, seen, asked)
         for place, expression, column in zip(places, asked, columns, strict=True):
@@ -99,7 +99,7 @@ def _points(axis: Axis, expressions: Sequence[Expression]) -> _Points:
     spans = [(int(low * steps), int(high * steps)) for low, high in axis.spans()]
     telling = _telling(axis, expressions, spans[0][0], spans[-1][1], steps)
     if telling is None and sum(high - low + 1 for low, high in spans) > ENUMERATED_MAX:
-        raise NotOneValue(f"{axis.column!r} has too many values, in spans, for what is computed from it; comparisons with constants work")
+        raise NotOneValue(f"{axis.column!r} has too many values in its bins for this expression; comparisons with constants work")
     listed: list[int] = []
     bins: list[int] = []
     for number, (low, high) in enumerate(spans):

@@ -53,8 +53,8 @@ _NAMES = {
 _SHAPES = {
     PublicJoin: "joins another table",
     UnitJoin: "joins another table",
-    SemiJoin: "asks whether there is a row elsewhere",
-    Union: "puts several tables together",
+    SemiJoin: "tests whether a row exists elsewhere",
+    Union: "combines several tables",
     PerUnit: "aggregates the rows of each unit first",
     UnitWindow: "compares the rows of each unit",
 }
@@ -158,7 +158,7 @@ def _covered(query: PrivateQuery, facts: Facts, marginals: PublicMarginals) -> C
     for number, aggregate in enumerate(query.aggregates):
         if aggregate.kind not in _LINEAR and (number not in quantiles or not marginals.tree):
             name = _NAMES.get(aggregate.kind, aggregate.kind.value.upper())
-            raise _Uncovered(f"{name} is not made of counts and sums of cells")
+            raise _Uncovered(f"{name} cannot be computed from counts and sums of cells")
     for aggregate in quantiles.values():
         _require_leaves(aggregate, names, marginals.axes[-1])
     shape = shape_of(query.source, facts)
@@ -174,7 +174,7 @@ def _covered(query: PrivateQuery, facts: Facts, marginals: PublicMarginals) -> C
         else:
             assert isinstance(measure, GridSum)
             summed[name] = measure
-            parts.append(_Part(substituted(measure.value, names), "what is added up"))
+            parts.append(_Part(substituted(measure.value, names), "what is summed"))
     filters = {number: None if each.where is None else substituted(each.where, names) for number, each in quantiles.items()}
     parts += [_Part(each, "what is counted") for each in filters.values() if each is not None]
     axes = _axes_of(parts, facts, marginals, leaves=bool(quantiles))
@@ -205,11 +205,11 @@ def _covered(query: PrivateQuery, facts: Facts, marginals: PublicMarginals) -> C
 def _require_leaves(quantile: Aggregate, names: Mapping[str, Expression], leaf: Axis) -> None:
     value = None if quantile.value is None else substituted(quantile.value, names)
     if value != Column(leaf.column):
-        raise _Uncovered(f"a tree has quantiles of its own column, {leaf.column!r}, and of nothing else")
+        raise _Uncovered(f"a tree has only quantiles of its own column, {leaf.column!r}")
     if not isinstance(leaf.domain, IntegerDomain | RealDomain):
-        raise _Uncovered("quantiles are read off trees of numbers, not of days or moments")
+        raise _Uncovered("quantiles can be read off trees of numbers, not of dates or timestamps")
     if quantile.share is not None and not 0 < quantile.share < 1:
-        raise _Uncovered("the least and the greatest value are not read off a tree")
+        raise _Uncovered("the least and the greatest value cannot be read off a tree")
 
 
 def _require_work(quantile: CoveredQuantile, groups: int, leaves: int) -> None:
@@ -218,7 +218,7 @@ def _require_work(quantile: CoveredQuantile, groups: int, leaves: int) -> None:
     all_or_none = bool(np.all(rows.any(axis=-1) == rows.all(axis=-1)))
     ways = 0 if all_or_none else np.unique(rows, axis=0).shape[0] + groups
     if groups * rows.size > QUANTILE_CELLS_MAX or ways * leaves**2 > QUANTILE_WORK_MAX:
-        raise _Uncovered("quantiles of so many leaves and groups take too long")
+        raise _Uncovered("there are too many leaves and groups to compute quantiles")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ def rows_read(relation: Relation, facts: Facts) -> tuple[str, Mapping[str, Expre
             table, names, conditions = rows_read(source, facts)
             return table, {name: substituted(value, names) for name, value in columns}, conditions
         case _:
-            raise _Uncovered(f"it {_SHAPES[type(relation)]}, and a release answers for rows of its table one by one")
+            raise _Uncovered(f"it {_SHAPES[type(relation)]}, and a release answers only for single rows of its table")
 
 
 def _axes_of(parts: Sequence[_Part], facts: Facts, marginals: PublicMarginals, *, leaves: bool) -> tuple[int, ...]:
@@ -253,12 +253,12 @@ def _axes_of(parts: Sequence[_Part], facts: Facts, marginals: PublicMarginals, *
         if name not in numbers:
             raise _Uncovered(f"the column {name!r} is not part of the release")
         if declared[name] != marginals.axes[numbers[name]].domain:
-            raise _Uncovered(f"the column {name!r} was declared otherwise when the release was made")
+            raise _Uncovered(f"the column {name!r} was declared differently when the release was made")
     axes = tuple(sorted(numbers[name] for name in used))
     if not marginals.variances:
         raise _Uncovered("nothing was measured")
     if not marginals.covers(axes):
-        raise _Uncovered(f"no measured table holds {_listed([marginals.axes[number].column for number in axes])} together")
+        raise _Uncovered(f"no measured table has {_listed([marginals.axes[number].column for number in axes])} together")
     return axes
 
 
@@ -273,7 +273,7 @@ def _looked_at(parts: Sequence[_Part], axes: Sequence[Axis]) -> list[BinValues]:
         try:
             found += bin_values([part.expression], axes)
         except NotOneValue as stopped:
-            raise _Uncovered(f"{part.role} tells apart what the release does not: {stopped}") from None
+            raise _Uncovered(f"{part.role} distinguishes what the release does not: {stopped}") from None
     return found
 
 

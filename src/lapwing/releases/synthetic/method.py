@@ -65,7 +65,7 @@ def chosen(
         if rows is None:
             raise Refused(
                 "release-rows-unknown",
-                'method = "auto" chooses by how many rows there are, and that is not known',
+                'method = "auto" depends on the number of rows, which is not known',
                 hint='declare the number of units, buy statistics, or name a method: "pairs" or "independent"',
             )
         method = SyntheticMethod.PAIRS if noise is not None and noise <= NOISE_MAX else SyntheticMethod.INDEPENDENT

@@ -21,7 +21,7 @@ def tree_axes(column: str, domain: Domain, *, branch: int, bins: int | tuple[Fra
     widths = tree_widths(len(starts), branch=branch)
     if len(widths) > 1 and -(-len(starts) // widths[-2]) > BINS_MAX:
         message = f"a tree over {len(starts):,} leaves of {column!r} has more than {BINS_MAX:,} nodes above its leaves"
-        raise Refused("axis-bins", message, hint="cut the column into fewer bins, or have more branches")
+        raise Refused("axis-bins", message, hint="cut the column into fewer bins, or use more branches")
     return (*(_level(leaf, starts[::width]) for width in widths[:-1]), leaf)
 
 

@@ -93,14 +93,16 @@ def weights_of_release(release: Release, axes: Sequence[Axis]) -> tuple[Floats, 
     section = release.sections[0]
     synopsis = section.synopsis
     if not isinstance(synopsis, Synopsis):
-        raise Refused("weights-start", f"the release {release.name!r} is a tree of ranges: weights start from marginals")
+        raise Refused("weights-start", f"the release {release.name!r} is a tree of ranges: weights can start only from marginals")
     sizes = tuple(axis.size for axis in axes)
     if math.prod(sizes) > CELLS_MAX:
         raise Refused("weights-cells", f"the columns have {math.prod(sizes):,} combinations; at most {CELLS_MAX:,}")
     places = {axis.column: place for place, axis in enumerate(axes)}
     for axis in section.axes:
         if axis.column in places and axes[places[axis.column]] != axis:
-            raise Refused("weights-start", f"the release {release.name!r} has other bins of {axis.column!r}", hint="take its bins")
+            raise Refused(
+                "weights-start", f"the release {release.name!r} has other bins for {axis.column!r}", hint="use the bins of the release"
+            )
     rows = max(round(float(synopsis.marginal(()))), 1)
     targets: dict[tuple[int, ...], Floats] = {}
     for table in section.measured:

@@ -129,8 +129,8 @@ def planned_weights(request: WeightsRequest, facts: Facts) -> PlannedWeights:
     allowed = math.floor(request.alpha * request.rows) if 0 < request.alpha < 1 else 0
     noise = allowed // 3
     if noise < 1:
-        message = f"an error of {float(request.alpha):g} of {request.rows:,} rows is too small, or none: alpha is a share of the rows"
-        raise Refused("weights-alpha", message, hint="at least three rows have to be allowed for")
+        message = f"alpha = {float(request.alpha):g} of {request.rows:,} rows is not a share between 0 and 1, or allows too small an error"
+        raise Refused("weights-alpha", message, hint="the allowed error must be at least three rows")
     of_threshold = DiscreteLaplace(_widest(lambda scale: _compared_noise(DiscreteLaplace(scale), request.confidence) <= noise))
     of_distance = DiscreteLaplace(2 * of_threshold.scale)
     of_count = _law_within(max(noise // 2, 1), facts, request.confidence)

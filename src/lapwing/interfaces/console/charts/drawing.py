@@ -56,7 +56,7 @@ def chart_of(answer: Answer, *, kind: ChartKind | None = None, value: str | None
 def picture_of(answer: Answer, *, kind: ChartKind | None = None, value: str | None = None, dark: bool = False) -> str:
     """The chart as a file of its own, with its own colours; ``plot-column`` where there is nothing to draw."""
     if not len(answer):
-        raise Refused("plot-column", "there is no row to draw")
+        raise Refused("plot-column", "there are no rows to plot")
     shown = drawable(answer, value)
     chosen = _chosen(shown, kind)
     canvas = Canvas(WIDE, "chart")
