@@ -1,4 +1,4 @@
-"""SQL in, our own terms out: parse, bind (consume all or refuse), split into a private query and post-processing.
+"""Parse SQL, bind it (consume every part or refuse), and split it into private queries and post-processing.
 
 Nothing here is trusted: the engine's SQL is generated from the certified plan, never from the analyst's text, so a mistake here can give a
 wrong answer but never an uncharged one. Every refusal is a ``Refused`` with a stable code, the span of the offending text and a hint, and
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["DIALECTS", "bind"]
 
 DIALECTS = ("duckdb", "postgres")
-"""Spellings in which a statement may be written; what its numbers mean is the engine's of that name."""
+"""SQL dialects of statements; numbers have the meaning that they have in the engine of the same name."""
 
 
 def bind(
@@ -38,15 +38,15 @@ def bind(
     moment: int | None = None,
     decided: tuple[DecidedRows, ...] = (),
 ) -> Statement:
-    """The statement in our own terms, or ``Refused``.
+    """Bind a statement, or raise ``Refused``.
 
     ``unit_columns`` names the column that holds the unit, for each protected table that has one: counting its distinct values counts units.
     ``references`` are declared keys on the way to the unit, each from (table, column) to the (table, column) it refers to.
-    ``dialect`` is one of ``DIALECTS``: how the text is spelt, and what ``/`` and other functions of numbers mean.
-    ``tokens`` are those of the text, where ``read_words`` split it already.
+    ``dialect`` is one of ``DIALECTS``: the syntax, and the meaning of ``/`` and other functions of numbers.
+    ``tokens`` are the tokens of the text, if ``read_words`` has split it already.
     ``public_rows`` reads public tables, if they are combined with answers.
     ``moment`` is the time of the request, in microseconds since 1970, in UTC: the value of CURRENT_DATE and NOW().
-    ``decided`` are the rows of answers that it names as coming ``first``, as far as they are bought.
+    ``decided`` are the rows of the answers in ``Statement.first``, as far as they are bought.
     The outcome depends on the text, the facts, public tables, the settings and the moment only; no protected data is read.
     """
     if dialect not in DIALECTS:

@@ -1,4 +1,4 @@
-"""SELECT with aggregates over rows: the part that is measured, and the leaves of what is computed from it."""
+"""SELECT with aggregates over rows: the private query, and the leaves of expressions over its result."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class GroupedLeaves:
     sums: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """How many sums there are of each column, shifted by a constant or not."""
     privates: list[PrivateQuery | None] = field(default_factory=list)
-    """All that is measured so far."""
+    """All private queries so far."""
     modes: list[Mode] = field(default_factory=list)
-    """What is chosen as the most frequent, each by counts of its own."""
+    """The modes of the statement, each chosen by separate counts."""
 
     def leaf(self, outputs: Outputs, node: exp.Expr) -> Value | None:
         """An aggregate, or a key."""
@@ -74,7 +74,7 @@ class GroupedLeaves:
         return None if outputs.computes(node) else self._of_keys(node)
 
     def _same_in_group(self, outputs: Outputs, node: exp.Expr) -> Value | None:
-        """The least or greatest of what all rows of a group have in common: a key, or a function of keys. It costs nothing."""
+        """MIN or MAX of a key or a function of keys, which is the same in all rows of a group. It costs nothing."""
         inner = node.this
         if self.levels or not self.keys or not isinstance(inner, exp.Expr):
             return None
@@ -102,9 +102,9 @@ class GroupedLeaves:
         return Value(value, found.value.kind, algebra.COMPUTED, node, mark=f"coalesce({mark}, 0)")
 
     def _of_keys(self, node: exp.Expr) -> Value | None:
-        """A function of keys alone, such as the name of a month that is grouped by: what it is of a row, it is of the group.
+        """A function of keys alone, such as the name of a month in GROUP BY: it has one value in all rows of a group.
 
-        Keys that are real numbers have another form in answers than in rows. Of sub-totals, keys are NULL where rows have values.
+        None for keys that are real numbers, whose form in answers differs from that in rows, and for sub-totals, where keys are NULL.
         """
         if self.levels or not self.keys:
             return None
@@ -129,7 +129,7 @@ class GroupedLeaves:
         return grouping_bits(node, self.query, [number for _, number in numbers if number is not None])
 
     def _key(self, node: exp.Expr) -> int | None:
-        """Which key the node is, if it is one."""
+        """The number of the key that the node is, or None."""
         return same_as(self.scalars, node, [key.expression for key in self.keys])
 
     def column(self, outputs: Outputs, reader: Reader) -> Value:
@@ -143,9 +143,9 @@ class GroupedLeaves:
         raise outputs.session.refuse("not-grouped", f"the column {name!r} must appear inside {where}", node=bound.node, hint=hint)
 
     def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
-        """What is neither an aggregate nor grouped by."""
+        """The refusal of a node that is neither an aggregate nor in GROUP BY."""
         if type(node) in self.scalars.handlers:
-            self.scalars.bind(node)  # says what is wrong with it, if anything is wrong with it as an expression over rows
+            self.scalars.bind(node)  # refuses first what is wrong with it as an expression over rows
             hint = "put the whole expression into GROUP BY, or inside an aggregate"
             return outputs.session.refuse("not-grouped", "this is neither an aggregate nor in GROUP BY", node=node, hint=hint)
         return unsupported(outputs.session, node)
@@ -176,7 +176,7 @@ def _over_keys(expression: Expression, keys: Sequence[Expression]) -> Expression
 def keys_of(
     scalars: Scalars, nodes: tuple[exp.Expr, ...], items: list[SelectItem], meanings: dict[int, Expression] | None = None
 ) -> list[Typed]:
-    """The keys of GROUP BY, each once. ``meanings`` takes what each node means, by its id. Constants beside other keys say nothing."""
+    """The keys of GROUP BY, each once. ``meanings`` collects the expression of each node by its id. Constants beside keys are ignored."""
     distinct: dict[Expression, Typed] = {}
     constant = [node for node in nodes if _is_constant(meant(scalars, node, items))]
     for node in nodes:

@@ -1,7 +1,7 @@
-"""Statements about the data set itself: which tables they name decides, and what they may do is a closed list.
+"""Statements about the data set itself, recognised by the tables that they name; a closed list says what they may contain.
 
 Such a statement goes to the scratch engine, which holds tables made from the catalogue. It goes there only if every table that it names is
-one of those, or it names none; and only with the nodes and functions listed here. Anything else takes the ordinary way.
+one of those, or it names none; and only with the nodes and functions listed here. Any other statement is bound as usual.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STRUCTURE = frozenset(
         *(exp.Count, exp.Min, exp.Max, exp.Sum, exp.ArrayAgg, exp.GroupConcat),
     }
 )
-"""Nodes that the scratch engine may be given. None of them reads anything but a table, and none makes rows."""
+"""Nodes that the scratch engine may receive. None of them reads anything but tables, and none generates rows."""
 _SCHEMAS = ("pg_catalog", "information_schema")
 _MENTIONS = re.compile(r"\b(?:information_schema|pg_[a-z_]+)\b", re.IGNORECASE)
 _NOTHING = re.compile(r"\blimit\s+0\b|\bfetch\b|\bfalse\b|\b\d+\s*(?:=|<>|!=)\s*\d+\b", re.IGNORECASE)
@@ -40,7 +40,7 @@ _NOTHING = re.compile(r"\blimit\s+0\b|\bfetch\b|\bfalse\b|\b\d+\s*(?:=|<>|!=)\s*
 
 @dataclass(frozen=True, slots=True)
 class PublicStatement:
-    """A statement for the scratch engine, written anew; ``tables`` are the tables it names, and under which name it does."""
+    """A statement rewritten for the scratch engine; ``tables`` maps each name in it to a table."""
 
     sql: str
     tables: Mapping[str, str]
@@ -49,7 +49,7 @@ class PublicStatement:
 def public_statement(
     text: str, known: Collection[str], own: Collection[str], *, settings: Settings, dialect: str, constants: Mapping[str, str]
 ) -> PublicStatement | None:
-    """The statement, where it is about the data set itself; None where it is not.
+    """The statement if it is about the data set itself, else None.
 
     ``known`` are the tables that describe the data set, each with its schema; ``own`` the data set's own tables, which come first.
     ``constants`` are SQL for functions that return a fact.
@@ -59,7 +59,7 @@ def public_statement(
         return None
     source, tree = read
     tables = _tables_of(tree, lambda table: _described_by(table, known, own))
-    if tables is None or (not tables and tree.find(exp.AggFunc)):  # an aggregate of nothing lacks its table
+    if tables is None or (not tables and tree.find(exp.AggFunc)):  # an aggregate without a table is refused by binding
         return None
     wrong = _with_constants(tree, constants)
     if wrong is not None:
@@ -71,14 +71,14 @@ def public_statement(
 
 
 def may_be_public(text: str, own: Collection[str]) -> bool:
-    """Whether a text may be about the data set itself: a glance before it is parsed."""
+    """Whether a text may be about the data set itself: a quick test before parsing."""
     return _MENTIONS.search(text) is not None or not any(re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE) for name in own)
 
 
 def columns_statement(text: str, own: Collection[str], *, settings: Settings, dialect: str, schemas: Schemas) -> PublicStatement | None:
-    """A SELECT of rows that asks for none of them, so that its answer is its columns; None for any other.
+    """A SELECT that cannot return a row, so that its answer is its columns; None for any other.
 
-    Its tables are the data set's own, and will be there without a row: whatever the engine says of them is public.
+    The engine gets the data set's own tables without rows, so everything that it returns is public.
     """
     read = _parsed(text, settings=settings, dialect=dialect)
     if read is None or not _has_no_row(read[1]) or _with_constants(read[1], {}) is not None:
@@ -89,13 +89,13 @@ def columns_statement(text: str, own: Collection[str], *, settings: Settings, di
 
 
 def asks_no_row(text: str, *, settings: Settings, dialect: str) -> bool:
-    """Whether a statement cannot give a row, whatever the data: LIMIT 0, or a condition between constants that is false."""
+    """Whether a statement cannot return a row, whatever the data: LIMIT 0, or a condition between constants that is false."""
     read = _parsed(text, settings=settings, dialect=dialect) if _NOTHING.search(text) else None
     return read is not None and _has_no_row(read[1])
 
 
 def _parsed(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp.Expr] | None:
-    """The tree, where there is one: what cannot be read is refused on the ordinary way, with its reasons."""
+    """The tree, or None: a text that cannot be parsed is refused by binding, which gives the reason."""
     try:
         with deep_recursion(settings.expression_depth_max):
             return parse(text, settings=settings, dialect=dialect, own=_NO_FUNCTIONS)
@@ -104,7 +104,7 @@ def _parsed(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp
 
 
 def _tables_of(tree: exp.Expr, find: Callable[[exp.Table], str | None]) -> Mapping[str, str] | None:
-    """The tables that a tree names, by the name they are given here; None where one of them is not found. Changes the tree."""
+    """The tables that a tree names, by their new names; None if one of them is not found. Changes the tree."""
     named = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     tables: dict[str, str] = {}
     for table in list(tree.find_all(exp.Table)):
@@ -145,7 +145,7 @@ def _own_table(table: exp.Table, own: Collection[str], schemas: Schemas) -> str 
 
 
 def _with_constants(tree: exp.Expr, constants: Mapping[str, str]) -> exp.Expr | None:
-    """The first node that the scratch engine must not receive. Functions that return a fact are replaced by it."""
+    """The first node that the scratch engine must not receive. Functions that return a fact are replaced by that fact."""
     for dot in list(tree.find_all(exp.Dot)):
         if isinstance(dot.this, exp.Identifier) and dot.this.name.lower() in _SCHEMAS and isinstance(dot.expression, exp.Func):
             dot.replace(dot.expression)
@@ -175,7 +175,7 @@ _NAMED: Mapping[type[exp.Expr], str] = {
     exp.CurrentTimestamp: "current_timestamp",
     exp.CurrentDate: "current_date",
 }
-"""Functions that the parser has classes for."""
+"""Functions for which the parser has classes."""
 
 
 def _function_name(node: exp.Expr) -> str:

@@ -1,7 +1,7 @@
-"""GROUP BY and DISTINCT inside a statement, within units: by the unit, or by an identifier that one unit owns, and by anything more.
+"""GROUP BY and DISTINCT in subqueries, within units: by the unit or an identifier that one unit owns, and perhaps further keys.
 
-Rows of different units never fall into one group then, so the groups are rows of units like any others: as many per unit as there are
-combinations of keys among its rows.
+A group then never has rows of different units. So groups are rows of units again: a unit has as many of them as there are combinations of
+keys among its rows.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from lapwing.sql.select_list import SelectItem
 from lapwing.sql.text.reader import Session, is_set
 
 Keys: TypeAlias = tuple[tuple[str, Typed], ...]
-"""What rows of a unit are grouped by, apart from the unit, with names for it."""
+"""The keys that group the rows of a unit, apart from the unit itself, with their names."""
 
 
 @dataclass(frozen=True, slots=True)
 class NestedGroups:
-    """Tells groups of rows within units from groups that units share."""
+    """Distinguishes groups within units from groups that units share."""
 
     session: Session
     known: BindCatalog
 
     def keys(self, scalars: Scalars, conditions: list[Typed], nodes: tuple[exp.Expr, ...], items: list[SelectItem]) -> Keys | None:
-        """The keys of GROUP BY besides the unit; None where nothing in it says which unit a group is of."""
+        """The keys of GROUP BY besides the unit; None if no key determines the unit."""
         columns = [_columns(scalars, meant(scalars, node, items)) for node in nodes]
         if not any(self._tells_unit(scalars, conditions, name) for listed in columns for name in listed):
             return None
@@ -55,7 +55,7 @@ class NestedGroups:
     def distinct(
         self, scalars: Scalars, conditions: list[Typed], distinct: exp.Expr, items: list[SelectItem]
     ) -> list[tuple[str, Typed]] | None:
-        """What SELECT DISTINCT lists, where the unit or an identifier of one unit's own is in it; None where neither is."""
+        """The list of SELECT DISTINCT, if it has the unit or an identifier that one unit owns; else None."""
         listed = [name for item in items for name in _columns(scalars, item.node)]
         if is_set(distinct.args.get("on")) or not any(self._tells_unit(scalars, conditions, name) for name in listed):
             return None
@@ -63,7 +63,7 @@ class NestedGroups:
             return row_items(scalars, items)
 
     def _tells_unit(self, scalars: Scalars, conditions: list[Typed], name: str) -> bool:
-        """Whether a column is the unit, or a key on the way to it that is never NULL here: all rows with one value are one unit's."""
+        """Whether a column determines the unit: it is the unit, or a key on the path to it that is never NULL here."""
         scope = scalars.scope
         if name in scope.units:
             return True
@@ -73,7 +73,7 @@ class NestedGroups:
 
 
 def distinct_rows(scalars: Scalars, facts: Facts, source: Relation, outputs: list[tuple[str, Typed]]) -> Rows:
-    """Each combination of what is listed once per unit."""
+    """Each combination of the listed values, once per unit."""
     units = scalars.scope.units
     keys = _named([typed for _, typed in outputs if not _is_unit(typed, units)])
     columns = {key.expression: name for name, key in keys}
@@ -95,7 +95,7 @@ def _named(keys: list[Typed]) -> Keys:
 
 
 def _columns(scalars: Scalars, node: exp.Expr) -> list[str]:
-    """The columns of the scope that a node names, without reading it: one, or all that a star expands to."""
+    """The columns of the scope that a node names, without reading it: one, or all columns of a star."""
     scope = scalars.scope
     if is_star(node):
         return [column for item in scope.items if item.is_meant(qualifier(node)) for column in item.columns.values()]

@@ -30,7 +30,7 @@ BindAny = Callable[[exp.Expr, Environment], Rows | AnsweredSelect]
 
 @dataclass(frozen=True, slots=True)
 class AnswerSelects:
-    """Binds SELECTs over answers. ``bind`` binds nested queries; ``privates`` are those measured so far."""
+    """Binds SELECTs over answers. ``bind`` binds nested queries; ``privates`` are the private queries so far."""
 
     session: Session
     handlers: Mapping[type[exp.Expr], Handler]
@@ -99,7 +99,7 @@ class AnswerSelects:
         return listed_item(self._outputs(NoisyLeaves(NoisyScope(self.session)), ScalarSubqueries(self, environment, [])), node)
 
     def pivoted(self, node: exp.Expr, item: NoisyItem, environment: Environment) -> tuple[NoisyItem, exp.Expr | None]:
-        """An answer with PIVOT behind it, and the alias behind that."""
+        """An answer with PIVOT applied, and the alias of the result."""
         scope = NoisyScope(self.session)
         leaves = NoisyLeaves(scope, aggregated=True)
         return pivoted(self._outputs(leaves, ScalarSubqueries(self, environment, [])), scope, node, item)
@@ -128,7 +128,7 @@ class AnswerSelects:
         return source
 
     def _values(self, scope: NoisyScope, outputs: Outputs, item: SelectItem) -> list[tuple[SelectItem, Value]]:
-        """What one item of SELECT over answers gives: itself, or all columns for *."""
+        """The values of one item of SELECT over answers: one, or all columns for *."""
         if not is_star(item.node) or not scope.items:
             return [(item, outputs.bind(item.node))]
         meant_by, excluded = read_star(self.session, item.node)
@@ -149,7 +149,7 @@ class AnswerSelects:
 
 
 def finish(reader: Reader, outputs: Outputs, items: list[SelectItem], values: list[Value], distinct: exp.Expr | None) -> PostProcess:
-    """What all answers share: names, HAVING, QUALIFY, DISTINCT ON, ORDER BY, LIMIT."""
+    """The clauses that all answers share: names, HAVING, QUALIFY, DISTINCT ON, ORDER BY, LIMIT."""
     session = outputs.session
     names = distinct_names([item.name for item in items])
     named = tuple(Output(name, value.sql, algebra.derivation(value.form), value.mark) for name, value in zip(names, values, strict=True))
@@ -161,7 +161,7 @@ def finish(reader: Reader, outputs: Outputs, items: list[SelectItem], values: li
             condition = outputs.condition(clause.node_of("this"), "HAVING").sql
     if qualify is not None:
         with session.reading(qualify) as clause:
-            # Whatever else is selected, the engine finds a window here.
+            # The engine refuses QUALIFY without a window, so one is always written here.
             kept = f"({outputs.condition(clause.node_of('this'), 'QUALIFY').sql} AND row_number() OVER () > 0)"
         if not any(node.find(exp.Window) for node in (qualify, *(item.node for item in items))):
             message = "QUALIFY needs a window function, and there is none"
@@ -204,8 +204,8 @@ def _distinct_on(session: Session, node: exp.Expr) -> tuple[exp.Expr, ...]:
 class ScalarSubqueries:
     """Binds a scalar subquery over an answer.
 
-    Where each row is a row of one table, or there is no table, the values are columns of one more row in FROM: they are
-    computed once. Elsewhere (``subqueries`` is None) they stay where they are written.
+    Over one private query, or without FROM, the values become columns of one more row in FROM, so they are computed once. Elsewhere
+    (``subqueries`` is None) they stay where they are written.
     """
 
     selects: AnswerSelects
@@ -220,7 +220,7 @@ class ScalarSubqueries:
         return f"{source}, {row}" if source else row
 
     def __call__(self, node: exp.Expr, *, listed: bool = False) -> Value:
-        """The value of a subquery, or, ``listed``, the SQL of the values of its one column."""
+        """The value of a subquery or, if ``listed``, the SQL of the values of its one column."""
         session = self.selects.session
         with session.reading(node) as reader:
             reader.require_absent("alias")
@@ -246,7 +246,8 @@ class ScalarSubqueries:
         return Value(sql, value.kind, value.form, node, mark=mark[0] if mark else None, number=value.number)
 
     def _is_single(self, answered: AnsweredSelect) -> bool:
-        """Whether an answer has at most one row, whatever the noise: aggregates without groups, or LIMIT 1. Without a row it is NULL."""
+        """Whether an answer has at most one row, whatever the noise: aggregates without groups, or LIMIT 1. Without a row the value is
+        NULL."""
         post = answered.post
         if post.limit in (0, 1):
             return True

@@ -1,4 +1,4 @@
-"""Binds any query of a statement: rows of units, or an answer. What is private and what is post-processing is decided SELECT by SELECT.
+"""Binds any query of a statement: rows of units, or an answer. Each SELECT is either private or post-processing.
 
 A SELECT over protected tables without aggregates, or grouped by the unit, gives *rows*: unit-local relations that only another SELECT may
 use. With aggregates it gives an *answer*: one private query, and from there on post-processing. A SELECT over answers is post-processing
@@ -52,7 +52,7 @@ from lapwing.statements import PostProcess, PrivateQuery, RowsAtMost, Statement
 
 @dataclass(slots=True)
 class Queries:
-    """Binds the queries of one statement; ``privates`` collects what must be measured."""
+    """Binds the queries of one statement; ``privates`` collects the private queries."""
 
     session: Session
     known: BindCatalog
@@ -111,7 +111,7 @@ class Queries:
         del self.privates[before.privates :], self.spans[before.spans :]
 
     def _decided(self, node: exp.Expr, environment: Environment) -> SubqueryResult:
-        """An answer among rows."""
+        """An answer that is used with rows."""
         session = self.session
         session.deciding += 1
         if session.deciding > DECIDING_MAX:
@@ -153,7 +153,7 @@ class Queries:
         return single(scalars, node, found)
 
     def _value_of_unit(self, environment: Environment, scalars: Scalars, node: exp.Expr, inner: exp.Expr) -> Typed:
-        """A correlated subquery: it reads rows of the same unit outside of it."""
+        """A correlated subquery, which refers to rows of the same unit outside it."""
         try:
             return self.of_units.value(scalars, inner, environment)
         except Refused as error:
@@ -162,7 +162,7 @@ class Queries:
             raise unsupported(self.session, node) from error
 
     def _value_of_groups(self, scalars: Scalars, node: exp.Expr) -> Typed:
-        """A subquery among groups within units: an answer is the same for all of them, and a value of their rows none in particular."""
+        """A scalar subquery over groups within units: an answer is the same for all groups, but a value of single rows is not defined."""
         if scalars.answers is None or self.of_units.reaches_out(scalars, node.this):
             raise unsupported(self.session, node)
         return scalars.answers(node)
@@ -201,7 +201,7 @@ class Queries:
                         name = identifier(self.session, table.node_of("this")).lower()
                     if name in inside.names:
                         raise self.session.refuse("ambiguous-table", f"WITH defines the name {name!r} twice", node=item)
-                    # A name sees those before it, never itself.
+                    # A name can refer to earlier ones, never to itself.
                     before = Environment(dict(inside.names), environment)
                     inside.names[name] = Named(named.node_of("this"), before)
         return inside
@@ -262,11 +262,11 @@ class Queries:
         return self.over_answers.listed(node, environment) or self.tables.item(node, environment)
 
     def _pivoted(self, node: exp.Expr, environment: Environment) -> Called:
-        """A subquery with PIVOT behind it, which must be an answer."""
+        """A subquery with PIVOT, which must be an answer."""
         with self.session.reading(node) as reader:
             item, pivots, inner = self.bind_item(reader.node_of("this"), environment), reader.many("pivots"), reader.optional("alias")
             if inner is not None:
-                self.tables.alias(inner)  # of what is pivoted: nothing outside can refer to it
+                self.tables.alias(inner)  # the alias of the pivoted query: nothing outside can refer to it
             if not isinstance(item, NoisyItem) or len(pivots) != 1 or type(pivots[0]) is not exp.Pivot:
                 hint = "use an aggregate with FILTER for each column"
                 raise self.session.refuse("sql-unsupported", "PIVOT works only on an answer, and only once", node=node, hint=hint)
@@ -341,7 +341,7 @@ class Queries:
     # -- rows -------------------------------------------------------------------------------------------------------------------------
 
     def _plain(self, reader: Reader, *names: str) -> None:
-        """Rows have no order, and none are left out by their place. A whole statement that asks for rows is refused for that."""
+        """Refuse ORDER BY and LIMIT of rows. A whole statement that asks for rows is refused for that reason instead."""
         if reader.node is self.whole and any(reader.node.args.get(name) for name in ("order", "limit", "offset")):
             raise row_refusal(self.session, reader.node, self.known.facts)
         reader.require_absent(*(names or ("qualify", "order", "limit", "offset", "distinct")))
@@ -359,7 +359,7 @@ class Queries:
     def _first_rows(
         self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem], distinct: exp.Expr
     ) -> Rows | None:
-        """DISTINCT ON the unit and perhaps more: the first row of each. None where the unit is not among it."""
+        """DISTINCT ON the unit and perhaps more: the first row of each combination. None if the unit is not listed."""
         windows = UnitWindows(scalars, self.known.facts, lambda: filtered(scalars, conditions))
         on = distinct.args.get("on")
         if not isinstance(on, exp.Tuple) or not any(windows.is_unit(node) for node in on.expressions):

@@ -17,20 +17,20 @@ from lapwing.statements import QUANTILES, Aggregate, AggregateKind
 
 _LEVELS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 _NOT_ADDITIVE = frozenset({AggregateKind.COUNT_UNITS, AggregateKind.COUNT_DISTINCT}) | QUANTILES
-"""Aggregates that do not follow from sums over groups. All others do: their counts, sums and moments add up."""
+"""Aggregates that do not follow from sums over groups. All others do: their counts, sums and moments are additive."""
 
 _Set = tuple[exp.Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The keys of a GROUP BY, each place of the text once, and the levels: sets of them. One level without ROLLUP and the like."""
+    """The keys of a GROUP BY, each place of the text once, and the levels, which are sets of keys; None without ROLLUP, CUBE or SETS."""
 
     nodes: tuple[exp.Expr, ...]
     levels: tuple[_Set, ...] | None
 
     def numbered(self, keys: list[Expression], bound: dict[int, Expression]) -> tuple[tuple[int, ...], ...] | None:
-        """Levels as numbers of keys, or None where the finest is the only one. ``bound`` says what each node means, by its id."""
+        """Levels as numbers of keys, or None where the finest is the only one. ``bound`` gives the expression of each node by its id."""
         if self.levels is None:
             return None
         levels = tuple(tuple(sorted({keys.index(bound[id(node)]) for node in level})) for level in self.levels)
@@ -98,7 +98,7 @@ def _composite(session: Session, node: exp.Expr) -> _Set:
 
 
 def require_additive(aggregates: list[Aggregate], spans: list[Span]) -> None:
-    """Refuse what cannot be added up from group to group."""
+    """Refuse aggregates that are not sums over groups."""
     for aggregate, span in zip(aggregates, spans, strict=True):
         if aggregate.kind in _NOT_ADDITIVE:
             message = "sub-totals are sums over the groups, which does not work here: what occurs in two groups would count twice"
@@ -109,7 +109,7 @@ def require_additive(aggregates: list[Aggregate], spans: list[Span]) -> None:
 
 
 def grouping_bits(node: exp.Expr, query: int, numbers: list[int]) -> Value:
-    """GROUPING(k, ...): one bit for each key, 1 in rows that add up over it."""
+    """GROUPING(k, ...): one bit for each key, 1 in rows that sum over it."""
     sql = " + ".join(f"{2**place} * q{query}.g{key}" for place, key in enumerate(reversed(numbers)))
     return Value(f"({sql})", Kind.INTEGER, algebra.COMPUTED, node)
 

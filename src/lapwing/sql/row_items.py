@@ -1,4 +1,4 @@
-"""What a SELECT without aggregates lists: columns of rows of units, which only another SELECT may use."""
+"""The list of a SELECT without aggregates: columns of rows of units, which only another SELECT may use."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def row_items(scalars: Scalars, items: list[SelectItem]) -> list[tuple[str, Type
 
 
 def _row_value(scalars: Scalars, node: exp.Expr) -> Typed:
-    """One column of rows; the unit of one row per unit may be handed on, though it is not a column of the relation."""
+    """One column of rows; the unit of one row per unit may be passed on, though it is not a column of the relation."""
     matches = scalars.scope.lookup(node.name, qualifier(node)) if type(node) is exp.Column else []
     if len(matches) != 1 or matches[0] not in scalars.scope.virtual:
         return scalars.bind(node)

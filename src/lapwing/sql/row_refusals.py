@@ -31,7 +31,7 @@ def row_refusal(session: Session, tree: exp.Expr, facts: Facts) -> Refused:
 
 
 def _counted(select: exp.Select, facts: Facts) -> str:
-    """A histogram of the first column that is selected from one table: what a chart that asks for rows would make of them."""
+    """A histogram of the first column that is selected from one table, as a chart would compute it from the rows."""
     tables, column = list(select.find_all(exp.Table)), select.expressions[0].find(exp.Column)
     known = next((name for name in facts.tables if len(tables) == 1 and name.lower() == tables[0].name.lower()), None)
     if known is None or column is None:

@@ -1,1 +1,1 @@
-"""What is selected from answers: post-processing, which costs nothing."""
+"""SELECT over answers: post-processing, which costs nothing."""

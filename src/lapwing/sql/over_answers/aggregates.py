@@ -1,4 +1,4 @@
-"""Aggregates over the rows of answers. Total: what an engine could stumble over is left out."""
+"""Aggregates over the rows of answers. They never fail: values for which an engine would raise an error are left out."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _QUANTILES: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.PercentileDisc: ("quantile_disc", "expression"),
     exp.Quantile: ("quantile_disc", "quantile"),
 }
-"""The engine's function, and the position of the share."""
+"""The engine's function, and the argument that holds the share."""
 _TRUTHS: Mapping[type[exp.Expr], str] = {exp.LogicalAnd: "bool_and", exp.LogicalOr: "bool_or", exp.CountIf: "count_if"}
 _CHOOSING: Mapping[type[exp.Expr], str] = {exp.ArgMax: "arg_max", exp.ArgMin: "arg_min"}
 AGGREGATES = frozenset({*_PLAIN, *_SPREADS, *_QUANTILES, *_TRUTHS, *_CHOOSING, exp.Count, exp.GroupConcat, exp.WithinGroup})
 SQUARES_MAX = "1e150"
-"""The engine fails where the squares of values that are added up leave the range of doubles."""
+"""Largest value whose square is summed: the engine fails if such a sum exceeds the range of doubles."""
 
 
 def aggregate(outputs: Outputs, node: exp.Expr, where: str | None = None) -> Value:
-    """An aggregate over noisy rows; of those rows only for which ``where`` is true."""
+    """An aggregate over noisy rows, or over those for which ``where`` is true."""
     with outputs.session.reading(node) as reader:
         kept = "" if where is None else f" FILTER (WHERE {where})"
         sql, kind, value = _called(outputs, reader)
@@ -83,7 +83,7 @@ def _called(outputs: Outputs, reader: Reader) -> tuple[str, Kind | None, Value |
         condition = outputs.condition(argument, "the argument of this aggregate")
         return f"{_TRUTHS[type(node)]}({condition.sql})", Kind.INTEGER if type(node) is exp.CountIf else Kind.BOOLEAN, None
     value, by = outputs.bind(argument), outputs.bind(reader.node_of("expression"))
-    # A row whose place is noise is not chosen.
+    # A row is not chosen by a value that is only noise.
     return f"{_CHOOSING[type(node)]}({value.sql}, {marks.clear(by.sql, by.mark)})", value.kind, None
 
 
@@ -131,7 +131,7 @@ def _within_group(outputs: Outputs, reader: Reader) -> tuple[str, Kind | None, V
 
 
 def terms(outputs: Outputs, order: exp.Expr) -> list[tuple[exp.Expr, bool, bool]]:
-    """What an ORDER BY inside an aggregate lists: expression, whether descending, whether NULLs come first."""
+    """The terms of an ORDER BY inside an aggregate: expression, whether descending, whether NULLs come first."""
     listed = []
     with outputs.session.reading(order) as reader:
         reader.optional("this")
@@ -142,7 +142,7 @@ def terms(outputs: Outputs, order: exp.Expr) -> list[tuple[exp.Expr, bool, bool]
 
 
 def _texts(outputs: Outputs, reader: Reader) -> str:
-    """STRING_AGG of a text key, in the requested order, else in its own."""
+    """STRING_AGG of a text key, in the requested order, or else in the order of the key."""
     argument, separator = reader.node_of("this"), reader.optional("separator")
     ordered: list[tuple[exp.Expr, bool, bool]] = []
     if type(argument) is exp.Order:

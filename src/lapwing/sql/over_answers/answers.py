@@ -1,4 +1,4 @@
-"""What a query gives: an answer, or rows with the columns its SELECT lists."""
+"""The result of a query: an answer, or rows with the columns that its SELECT lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lapwing.statements import PostProcess, RowsAtMost
 
 @dataclass(frozen=True, slots=True)
 class AnsweredSelect:
-    """A SELECT that is an answer: its post-processing, with what is known of each column."""
+    """A SELECT that is an answer: its post-processing, and what is known about each column."""
 
     post: PostProcess
     values: tuple[Value, ...]

@@ -1,4 +1,4 @@
-"""Dates of answers: moved by constants, subtracted, cut to a part, taken apart. Total: a constant is too small to leave the calendar."""
+"""Dates of answers: shifted by constants, subtracted, truncated, split into parts. No shift is large enough to leave the calendar."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lapwing.sql.text.reader import Reader
 
 _DATES = (Kind.DATE, Kind.TIMESTAMP)
 DAYS_MAX = 1_000_000
-"""Most days, and twelve times as many thousandths of months, that a date is moved by."""
+"""Largest number of days, or of shorter units, in a shift; of months and longer units it is a thousandth of that."""
 _DAY_PARTS = ("year", "isoyear", "quarter", "month", "week", "day", "doy", "dow")
 _TIME_PARTS = ("hour", "minute", "second")
 _CUTS = ("year", "quarter", "month", "week", "day")
@@ -32,7 +32,7 @@ def interval_sql(count: int, unit: str) -> str:
 
 
 def is_small(count: int, unit: str) -> bool:
-    """Whether no date of ours leaves the engine's calendar by it."""
+    """Whether a shift by this interval keeps every date within the engine's calendar."""
     return abs(count) <= DAYS_MAX // (1000 if unit in MONTHS else 1)
 
 
@@ -70,7 +70,7 @@ def extract(outputs: Binder, reader: Reader) -> Value:
 
 
 def part(name: str) -> Callable[[Binder, Reader], Value]:
-    """YEAR(x) and the like."""
+    """YEAR(x) and similar functions."""
     return lambda outputs, reader: _part(outputs, reader.node, name, outputs.bind(reader.node_of("this")))
 
 

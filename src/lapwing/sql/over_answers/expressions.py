@@ -1,7 +1,7 @@
-"""Post-processing: expressions over noisy keys and aggregates, as DuckDB SQL made from a short list of nodes.
+"""Post-processing: expressions over noisy keys and aggregates, as DuckDB SQL generated from a short list of nodes.
 
-The SQL is written here, word by word, from types that were checked; of the analyst's text only quoted constants are copied into it. It is
-total: a division by 0 and an integer overflow give NULL, because nothing may fail once the statement is charged.
+The SQL is generated here from checked types; only quoted constants are copied from the analyst's text. It never fails: a division by 0 and
+an integer overflow give NULL, because nothing may fail once the statement is charged.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ _NUMBERS = (Kind.INTEGER, Kind.REAL)
 
 
 class Leaves(Protocol):
-    """What an expression over noisy tables is made of, apart from constants: keys and aggregates, or columns of subqueries."""
+    """The leaves of expressions over noisy tables, apart from constants: keys and aggregates, or columns of subqueries."""
 
     def leaf(self, outputs: Outputs, node: exp.Expr) -> Value | None:
-        """The value of a node that is such a part as a whole, or None."""
+        """The value of a node that is a leaf, or None."""
         ...
 
     def column(self, outputs: Outputs, reader: Reader) -> Value:
-        """A column that is not a leaf: refuse."""
+        """The value of a column that is not a leaf, or refuse."""
         ...
 
     def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
-        """The reason why a node of a class without handler is not allowed here."""
+        """The refusal of a node whose class has no handler."""
         ...
 
 
 class ScalarSubquery(Protocol):
-    """Binds a scalar subquery, or, ``listed``, for the values of one column."""
+    """Binds a scalar subquery or, if ``listed``, a subquery for the values of one column."""
 
     def __call__(self, node: exp.Expr, *, listed: bool = False) -> Value:
         """The value, or refuse."""
@@ -69,7 +69,7 @@ class Outputs:
     window: Callable[[Outputs, exp.Expr], Value]
     aliases: Mapping[str, Value] = field(default_factory=dict)
     windows: Mapping[str, exp.Expr] = field(default_factory=dict)
-    """What WINDOW gives a name to, in small letters."""
+    """The windows of WINDOW by name, in lower case."""
 
     @property
     def session(self) -> Session:
@@ -93,7 +93,7 @@ class Outputs:
             return handler(self, reader)
 
     def computes(self, node: exp.Expr) -> bool:
-        """Whether a node is one that is computed from answers."""
+        """Whether a node is computed from answers."""
         return type(node) in _HANDLERS
 
     def condition(self, node: exp.Expr, what: str) -> Value:
@@ -104,13 +104,13 @@ class Outputs:
         return value
 
     def alike(self, values: list[Value]) -> tuple[list[Value], Kind | None]:
-        """Values of one type, constants turned into it where that is possible, and the type; or refuse."""
+        """The values with constants converted to a common type, and that type; or refuse."""
         leader = next((value for value in values if value.constant is None), None)
         leader = leader or next((value for value in values if value.kind is not None), values[0])
         if leader.kind is not None:
             values = [self._beside(value, leader.kind) for value in values]
         kinds = {value.kind for value in values if value.kind is not None}
-        if kinds == {Kind.DATE, Kind.TIMESTAMP}:  # a day is its midnight
+        if kinds == {Kind.DATE, Kind.TIMESTAMP}:  # a date is its midnight
             values = [dates.cast(value, Kind.TIMESTAMP, value.node) if value.kind is Kind.DATE else value for value in values]
             kinds = {Kind.TIMESTAMP}
         if len(kinds) > 1 and not kinds <= set(_NUMBERS):
@@ -130,7 +130,7 @@ class Outputs:
         return self.numeric(self.bind(node))
 
     def numeric(self, value: Value) -> Value:
-        """The same, or refuse what is not a number."""
+        """The value itself if it is a number, or refuse."""
         if value.kind not in _NUMBERS:
             what = "NULL" if value.kind is None else f"a {value.kind.value}"
             raise self.session.refuse("type-mismatch", f"a number is needed here, not {what}", node=value.node)
@@ -160,7 +160,7 @@ def _paren(outputs: Outputs, reader: Reader) -> Value:
 
 
 def _wide(value: Value) -> str:
-    """A 64-bit integer as one of 128 bits, which holds whatever is done to two of them here."""
+    """A 64-bit integer as one of 128 bits, which can hold the result of any operation here on two of them."""
     return value.sql if value.constant is not None else f"CAST({value.sql} AS HUGEINT)"
 
 
@@ -299,7 +299,7 @@ def _listed(name: str) -> Handler:
             mark = marks.of_first([(value.sql, value.mark) for value in values])
         else:
             mark = marks.worst(*(value.mark for value in values))
-            sql = marks.unless_withheld(sql, mark)  # the engine's own leaves out NULL
+            sql = marks.unless_withheld(sql, mark)  # the engine's function ignores NULL
         number = number_types.widest([value.number_type for value in values if value.kind is not None])
         return Value(sql, kind, algebra.COMPUTED, reader.node, mark=mark, number=number)
 
@@ -411,7 +411,7 @@ def _cast(outputs: Outputs, reader: Reader) -> Value:
     if target is exp.DType.DECIMAL and outputs.session.dialect == "postgres":
         return Value(f"CAST({value.sql} AS DOUBLE)", Kind.REAL, value.form, reader.node, mark=value.mark, number=NumberType.DECIMAL)
     if target in (exp.DType.BIGINT, exp.DType.INT):
-        # halves of decimals away from 0, those of doubles to even
+        # decimals round halves away from 0, doubles to even
         is_decimal = value.number_type is NumberType.DECIMAL and outputs.session.typed_numbers
         whole = f"ROUND({value.sql})" if is_decimal else value.sql
         number = NumberType.BIGINT if target is exp.DType.BIGINT else NumberType.INTEGER

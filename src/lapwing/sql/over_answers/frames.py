@@ -1,4 +1,4 @@
-"""The frame of a window over noisy results: ROWS or RANGE, between constants."""
+"""The frame of a window over noisy results: ROWS or RANGE, with constant ends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def frame(outputs: Outputs, node: exp.Expr, ordered: Sequence[Value]) -> str:
 
 
 def measures_numbers(node: exp.Expr) -> bool:
-    """Whether a frame reaches a distance along what the window is ordered by."""
+    """Whether a frame has an end at a distance in the values that order the window."""
     return node.args.get("kind") == "RANGE" and any(isinstance(node.args.get(name), exp.Expr) for name in ("start", "end"))
 
 

@@ -1,4 +1,4 @@
-"""Functions of numbers and text over answers that the engine computes as they are. Total: what has no finite value is NULL."""
+"""Functions of numbers and text over answers, computed by the engine. They never fail: without a finite value the result is NULL."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from lapwing.sql.text.reader import Reader
 Handler = Callable[[Binder, Reader], Value]
 _NUMBERS = (Kind.INTEGER, Kind.REAL)
 _LENGTH_MAX = 10_000
-"""Most characters that are counted off."""
+"""Largest number of characters in an argument."""
 
 
 def handler(outputs: Binder, node: exp.Expr) -> Handler | None:
-    """How a call is computed, or None."""
+    """The handler of a call, or None."""
     if type(node) is exp.Anonymous:
         return _NAMED.get(outputs.session.source.called_name(node).upper())
     return _HANDLERS.get(type(node))
@@ -97,7 +97,7 @@ def _substring(outputs: Binder, reader: Reader) -> Value:
 
 
 def _joined(outputs: Binder, reader: Reader) -> Value:
-    """Text || text: NULL where one of them is."""
+    """Text || text: NULL if either is NULL."""
     reader.flag("safe")
     left, right = _text(outputs, reader.node_of("this")), _text(outputs, reader.node_of("expression"))
     mark = marks.worst(left.mark, right.mark)

@@ -58,7 +58,7 @@ def _called(session: Session, reader: Reader, item: NoisyItem, default: str) -> 
         raise session.refuse("union-columns", "each column of this table needs a distinct name", node=alias)
     fields = dict(zip(names or item.fields, item.fields.values(), strict=True))
     if not names and alias.this is not None and list(item.fields) == [default]:
-        fields[name] = fields.pop(default)  # a series is called like its column
+        fields[name] = fields.pop(default)  # a series has the name of its column
     return Called(NoisyItem(item.sql, fields, item.rows), name, reader.node)
 
 
@@ -106,7 +106,7 @@ def _table(columns: Mapping[str, tuple[Sequence[str], Kind | None]]) -> NoisyIte
 
 
 def _series(outputs: Outputs, node: exp.Expr, name: str) -> NoisyItem:
-    """Whole numbers or moments from a start to an end, with a step: RANGE without the end, GENERATE_SERIES with it."""
+    """Whole numbers or timestamps from a start to an end, with a step: RANGE excludes the end, GENERATE_SERIES includes it."""
     session = outputs.session
     with session.reading(node) as reader:
         exclusive, step = reader.flag("is_end_exclusive"), reader.optional("step")

@@ -1,8 +1,8 @@
-"""Marks of computed cells, as SQL: how the mark of an expression follows from those of what it is computed from.
+"""Marks of computed cells, as SQL: how the mark of an expression follows from those of its inputs.
 
 A mark is a whole number: 0 for an ordinary value, else the code of a :class:`lapwing.statements.CellMark`. None is for values that do not
-come from noisy values at all. What is withheld is NULL already, so that most of SQL does the right thing by itself; here is the rest: what
-is used as a divisor, for sorting, and for the reader.
+come from noisy values at all. Withheld values are NULL already, so most of SQL treats them correctly; this module does the rest: divisors,
+sort keys, and the marks that the reader sees.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def clear(sql: str, mark: str | None) -> str:
 
 
 def unless_withheld(sql: str, mark: str | None) -> str:
-    """The value, or NULL where what it is computed from is withheld."""
+    """The value, or NULL where an input of it is withheld."""
     return sql if mark is None else f"(CASE WHEN {mark} < {MEANINGLESS} THEN {sql} END)"
 
 
 def worst(*marks: str | None) -> str | None:
-    """The worst of several: of a product, for one."""
+    """The worst of several marks, such as the mark of a product."""
     known = list(dict.fromkeys(mark for mark in marks if mark is not None))
     return None if not known else known[0] if len(known) == 1 else f"greatest({', '.join(known)})"
 
@@ -39,7 +39,7 @@ def of_sum(left: str | None, right: str | None) -> str | None:
 
 
 def of_quotient(above: str | None, below: str | None) -> str | None:
-    """What is divided by something that may be nothing says nothing."""
+    """The mark of a quotient, which is meaningless if the divisor is not significant."""
     if below is None:
         return above
     return f"(CASE WHEN {below} >= {NOISE_ONLY} THEN {MEANINGLESS} ELSE {worst(above, below)} END)"
@@ -53,7 +53,7 @@ def of_first(values: Sequence[tuple[str, str | None]]) -> str | None:
 
 
 def of_case(conditions: Sequence[str], marks: Sequence[str | None]) -> str | None:
-    """Of CASE: that of the branch taken, without an ELSE none."""
+    """The mark of CASE: that of the branch taken; none if no branch is taken and there is no ELSE."""
     if worst(*marks) is None:
         return None
     cases = "".join(f" WHEN {condition} THEN {mark or 0}" for condition, mark in zip(conditions, marks, strict=False))
@@ -61,7 +61,7 @@ def of_case(conditions: Sequence[str], marks: Sequence[str | None]) -> str | Non
 
 
 def of_aggregate(mark: str | None) -> str | None:
-    """Of an aggregate over answers, which leaves out what is withheld: withheld where all was; scaled where something was."""
+    """The mark of an aggregate over answers, which skips withheld values: withheld if all are; scaled if any value is scaled."""
     if mark is None:
         return None
     scaled = f"WHEN bool_or({mark} = {SCALED}) THEN {SCALED}"
@@ -69,6 +69,6 @@ def of_aggregate(mark: str | None) -> str | None:
 
 
 def order(sql: str, mark: str | None, *, descending: bool, nulls_first: bool) -> str:
-    """A term of ORDER BY. Marked cells come last, whichever the direction: noise is no place in an order."""
+    """A term of ORDER BY. Cells that are not significant come last in either direction."""
     way = "DESC" if descending else "ASC"
     return f"{clear(sql, mark)} {way} NULLS {'FIRST' if nulls_first and mark is None else 'LAST'}"

@@ -17,7 +17,7 @@ _EXAMPLE = "PIVOT (SUM(n) FOR sex IN ('f', 'm'))"
 
 
 def pivoted(outputs: Outputs, scope: NoisyScope, node: exp.Expr, item: NoisyItem) -> tuple[NoisyItem, exp.Expr | None]:
-    """The pivoted table of an answer, and the alias behind it. Columns that are neither spread out nor aggregated group its rows.
+    """The pivoted table of an answer, and its alias. Columns that are neither spread out nor aggregated group its rows.
 
     Pre: ``scope`` is empty, and the leaves of ``outputs`` are over it.
     """

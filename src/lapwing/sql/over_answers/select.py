@@ -1,4 +1,4 @@
-"""SELECT over answers: subqueries that are aggregates already, joined, filtered, aggregated again. All of it is post-processing."""
+"""SELECT over answers: aggregated subqueries, joined, filtered or aggregated again. All of it is post-processing."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ _INSTEAD = "aggregate a subquery: SELECT MAX(n) FROM (SELECT SUM(m) AS n FROM ..
 
 @dataclass(slots=True)
 class NoisyScope:
-    """The noisy tables of a FROM, by the names they go by."""
+    """The noisy tables of a FROM, by name."""
 
     session: Session
     items: list[tuple[str, str, NoisyItem]] = field(default_factory=list)
     """Name in the statement, name in the SQL, and the table."""
     merged: dict[str, tuple[str, NoisyField]] = field(default_factory=dict)
     around: OuterAnswers | None = None
-    """The answers around it, while its WHERE is read: these may be named there."""
+    """The answers of the enclosing SELECT, whose columns WHERE may name; set while WHERE is read."""
     depth: int = 0
     grouped: bool = False
     """Whether there is a GROUP BY: a column outside of an aggregate is then a key, and the mark of one row is not that of its group."""
 
     @property
     def rows(self) -> RowsAtMost:
-        """Of all tables joined."""
+        """A bound on the rows of the joined tables."""
         return reduce(mul, (item.rows for _, _, item in self.items), RowsAtMost())
 
     def alias(self, number: int) -> str:
-        """The name in the SQL of one of the tables: others than of the tables around."""
+        """The name of a table in the SQL, different from those of all enclosing tables."""
         return f"{'s' * (self.depth + 1)}{number}"
 
     def find(self, name: str, table: Qualifier | None) -> list[tuple[str, NoisyField]]:
-        """What a column name can mean: its SQL and what is known of it."""
+        """The columns that a name can mean: their SQL and what is known about them."""
         lowered = name.lower()
         if table is None and lowered in self.merged:
             return [self.merged[lowered]]
@@ -74,12 +74,12 @@ class NoisyScope:
 
 
 def _form(known: NoisyField) -> algebra.Form:
-    """Rows of a nested SELECT are not the groups of one private query any more, so keys are not numbered here."""
+    """Rows of a nested SELECT are no longer the groups of one private query, so keys are not numbered here."""
     return algebra.COMPUTED if isinstance(known.form, KeyOutput) else known.form
 
 
 def _mark(sql: str, known: NoisyField) -> str | None:
-    """The marks follow their column. A row that an outer join added has none."""
+    """The mark of a column. A row that an outer join added has none."""
     return None if known.mark is None else f"coalesce({sql.removesuffix(known.name)}{known.mark}, 0)"
 
 
@@ -131,7 +131,7 @@ class NoisyLeaves:
         return Value(sql, known.kind, _form(known), reader.node, mark=mark, number=known.number)
 
     def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
-        """What cannot be computed from noisy tables."""
+        """The refusal of a node that cannot be computed from noisy tables."""
         if isinstance(node, exp.AggFunc):
             message, hint = "this aggregate is not supported over answers", "the SQL reference lists those that are"
             return outputs.session.refuse("aggregate-unsupported", message, node=node, hint=hint)
@@ -172,7 +172,7 @@ def join(scope: NoisyScope, outputs: Outputs, reader: Reader, name: str, item: N
 
 
 def _linked(scope: NoisyScope, alias: str, where: exp.Expr | None) -> bool:
-    """Whether WHERE has an equality of a column of this table with one of a table before it."""
+    """Whether WHERE equates a column of this table with a column of an earlier table."""
     if isinstance(where, exp.Where | exp.Paren):
         return _linked(scope, alias, where.this)
     if isinstance(where, exp.And):

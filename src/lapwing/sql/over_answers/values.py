@@ -1,4 +1,4 @@
-"""Values over noisy columns: an expression as SQL, with its type and what is known of its error; and constants as SQL."""
+"""Values over noisy columns: an expression as SQL, with its type and what is known about its error; and constants as SQL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lapwing.sql.text.reader import Session
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An expression over noisy columns: its SQL, its type (None for NULL), and what is known of its error."""
+    """An expression over noisy columns: its SQL, its type (None for NULL), and what is known about its error."""
 
     sql: str
     kind: Kind | None
@@ -33,7 +33,7 @@ class Value:
 
     @property
     def number_type(self) -> NumberType | None:
-        """The type that SQL gives it; None for what is no number."""
+        """The type that SQL gives it; None if it is not a number."""
         by_kind = {Kind.INTEGER: NumberType.BIGINT, Kind.REAL: NumberType.DOUBLE}
         return self.number or (None if self.kind is None else by_kind.get(self.kind))
 

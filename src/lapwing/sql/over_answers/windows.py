@@ -1,4 +1,4 @@
-"""Window functions over noisy results: ranks, shares of totals, differences to the row before. Never over rows."""
+"""Window functions over noisy results: ranks, shares of totals, differences from the previous row. Never over protected rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MEASURED: Mapping[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.M
 _NEIGHBOURING: Mapping[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
 _PLACED: Mapping[type[exp.Expr], str] = {exp.FirstValue: "first_value", exp.LastValue: "last_value", exp.NthValue: "nth_value"}
 _ORDERED = {*_NUMBERED, *_NEIGHBOURING, *_PLACED, exp.Ntile}
-"""Functions that mean something in an order only."""
+"""Functions that need an order."""
 _ONE_EACH = "WINDOW w AS (ORDER BY day)"
 _Called = tuple[str, Kind | None, str | None]
 
@@ -52,7 +52,7 @@ def window(outputs: Outputs, node: exp.Expr) -> Value:
 
 
 def named_windows(session: Session, reader: Reader) -> dict[str, exp.Expr]:
-    """What WINDOW gives a name to, in small letters."""
+    """The windows of WINDOW by name, in lower case."""
     named: dict[str, exp.Expr] = {}
     for node in reader.many("windows"):
         name = node.text("this").lower()
@@ -63,7 +63,7 @@ def named_windows(session: Session, reader: Reader) -> dict[str, exp.Expr]:
 
 
 def _definition(outputs: Outputs, reader: Reader) -> tuple[tuple[exp.Expr, ...], exp.Expr | None, exp.Expr | None]:
-    """PARTITION BY, ORDER BY and the frame: as written, or of the named window, to which an order or a frame may be added."""
+    """PARTITION BY, ORDER BY and the frame: as written, or those of the named window, to which OVER may add an order or a frame."""
     listed, order, spec, alias = reader.many("partition_by"), reader.optional("order"), reader.optional("spec"), reader.optional("alias")
     if alias is None:
         return listed, order, spec
@@ -80,7 +80,7 @@ def _definition(outputs: Outputs, reader: Reader) -> tuple[tuple[exp.Expr, ...],
 
 
 def _function(outputs: Outputs, node: exp.Expr) -> _Called:
-    """The function, its type, and the function that gives its mark, which only another row's value has."""
+    """The function, its type, and the function for its mark (only where the result is the value of another row)."""
     with outputs.session.reading(node) as reader:
         if type(node) in _NUMBERED:
             name, kind = _NUMBERED[type(node)]
@@ -139,7 +139,7 @@ def _measured(outputs: Outputs, reader: Reader) -> tuple[str, Kind | None]:
 
 
 def _ordered(outputs: Outputs, order: exp.Expr, *, real: bool) -> list[tuple[Value, str]]:
-    """What a window is ordered by, and the terms. ``real``: numbers as real ones, of which none is too large to reach on from."""
+    """The values that order a window, and the terms as SQL. ``real`` casts integers to doubles, so that no end of a frame overflows."""
     terms = []
     with outputs.session.reading(order) as reader:
         for node in reader.many("expressions"):

@@ -1,4 +1,4 @@
-"""Aggregates of the private query: each once, in the order they first appear."""
+"""Aggregates of the private query: each once, in the order of first appearance."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Aggregates:
 
     @property
     def arguments(self) -> Arguments:
-        """Reads what aggregates are taken of."""
+        """Reads the arguments of aggregates."""
         return Arguments(self.scalars)
 
     def bind(self, node: exp.Expr) -> tuple[int, AggregateArgument]:
@@ -118,7 +118,7 @@ class Aggregates:
                 reader.flag("big_int")  # counts are 64-bit integers
                 return AggregateArgument(self._count(argument, where), Kind.INTEGER)
             case exp.ApproxDistinct():
-                # the noise is all that is approximate
+                # only the noise makes it approximate
                 return AggregateArgument(self._count_distinct(node, (argument,), where), Kind.INTEGER)
             case exp.CountIf():
                 condition = self.scalars.condition(argument, "the argument of COUNT_IF")
@@ -185,7 +185,7 @@ class Aggregates:
         return Aggregate(AggregateKind.COUNT_DISTINCT, whole.expression, _of(where))
 
     def _unit(self, node: exp.Expr) -> str | None:
-        """The column of the unit that a node is, if it is one."""
+        """The unit column that a node names, or None."""
         if type(node) is not exp.Column:
             return None
         matches = self.scalars.scope.lookup(node.name, qualifier(node))
@@ -196,7 +196,7 @@ class Aggregates:
         return matches[0]
 
     def _present(self, node: exp.Expr, unit: str) -> Typed:
-        """That a LEFT JOIN found a row of the unit."""
+        """The condition that a LEFT JOIN found a row of the unit."""
         scope = self.scalars.scope
         if unit in scope.virtual:
             hint = "use JOIN, or test another column of the subquery for NULL"

@@ -1,4 +1,4 @@
-"""How an output follows from aggregates, as far as an error bar can follow it: a * x + b, or a * x / y."""
+"""How an output is computed from aggregates, in the forms that error bars support: a * x + b, or a * x / y."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Divisor:
-    """An aggregate that is NULL where it is 0: as a divisor it is the aggregate itself, because nothing is divided by 0 anyway."""
+    """An aggregate that is NULL where it is 0: as a divisor it equals the aggregate, because a division by 0 is NULL anyway."""
 
     form: LinearOutput
 
@@ -29,7 +29,7 @@ COMPUTED = ComputedOutput()
 
 
 def derivation(form: Form) -> Derivation:
-    """What an output of this form is reported as."""
+    """The derivation that is reported for an output of this form."""
     return COMPUTED if isinstance(form, Constant | Divisor) else form
 
 

@@ -21,7 +21,7 @@ class AggregateArgument:
     aggregate: Aggregate
     kind: Kind
     words: tuple[str, ...] | None = None
-    """The texts that the number is a place among, from 0 on; None where the number is the answer."""
+    """The texts of which the number is an index, from 0 on; None where the number is the answer."""
     number: NumberType | None = None
     """The type that SQL gives the number, where it is not that of its kind."""
 

@@ -2,7 +2,7 @@
 
 A comma pairs every row with every row, and WHERE keeps those that belong together; that is an inner join on these conditions. It is read as
 one where WHERE has the key of a public table, or an equality that keeps rows within their unit, for each table after the first. The order
-in which inner joins are written does not matter, so a table waits until what it is joined to has come.
+of inner joins does not matter, so a table is placed once the tables that it is joined to are placed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lapwing.sql.text.reader import is_set
 
 @dataclass(frozen=True, slots=True)
 class JoinItem:
-    """An item of FROM with the join that brings it, None for the first; ``links`` are the conditions of WHERE that join it."""
+    """An item of FROM with its join, None for the first; ``links`` are the conditions of WHERE that join it."""
 
     called: Called
     join: exp.Expr | None
@@ -40,7 +40,7 @@ def is_comma(join: exp.Expr) -> bool:
 
 
 def in_order(known: BindCatalog, called: Sequence[Called], joins: Sequence[exp.Expr], where: Sequence[exp.Expr]) -> list[JoinItem]:
-    """Items in an order in which each can be joined to those before it, with its links; what finds no link comes last, without any."""
+    """Items in an order in which each can be joined to those before it, with its links; items without a link come last."""
     waiting = [JoinItem(item, join) for item, join in zip(called, (None, *joins), strict=True)]
     if not any(is_comma(join) for join in joins):
         return waiting
@@ -67,7 +67,7 @@ def _joinable(
     called: Sequence[Called],
     where: Sequence[exp.Expr],
 ) -> Iterator[JoinItem]:
-    """The item with its links, if it can come now."""
+    """The item with its links, if it can be placed now."""
     if not item.by_comma:
         before = called[: called.index(item.called)]
         if all(any(one.called is other for one in placed) for other in before):
@@ -83,7 +83,7 @@ def _joinable(
 
 
 def _links(known: BindCatalog, node: exp.Expr, item: Called, placed: Sequence[Called], called: Sequence[Called]) -> bool:
-    """Whether an equality joins an item to those that have come."""
+    """Whether an equality joins an item to those already placed."""
     for side, other in ((node.this, node.expression), (node.expression, node.this)):
         if type(side) is not exp.Column or _owner(known, side, called) is not item:
             continue
@@ -112,7 +112,7 @@ def _holds(known: BindCatalog, node: exp.Expr, item: Called, called: Sequence[Ca
 
 
 def _owner(known: BindCatalog, column: exp.Expr, called: Sequence[Called]) -> Called | None:
-    """The one item that a column can be of."""
+    """The one item that a column can belong to."""
     by, name = qualifier(column), column.name.lower()
     matching = []
     for item in called:

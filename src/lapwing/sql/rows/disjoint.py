@@ -1,4 +1,4 @@
-"""Branches of a UNION ALL that no row can be in twice: they are the groups of one query."""
+"""Branches of a UNION ALL that exclude one another: they are the groups of one query."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INFINITE = Fraction(10**40)
 
 
 def merged(queries: Sequence[PrivateQuery]) -> PrivateQuery | None:
-    """One query whose groups are the given ones, or None unless they differ in conditions that exclude one another, and in nothing else."""
+    """One query whose groups are the given queries; None unless these differ only in conditions that exclude one another."""
     bases = [_split(query.source) for query in queries]
     first = queries[0]
     if len(queries) < 2 or any(query.keys or query.aggregates != first.aggregates or query.groups for query in queries):
@@ -40,7 +40,7 @@ def _split(relation: Relation) -> tuple[Relation, tuple[Expression, ...]]:
 
 
 def excluding(left: Sequence[Expression], right: Sequence[Expression]) -> bool:
-    """Whether no row can satisfy all of both: some column would have to lie in two ranges that do not meet."""
+    """Whether no row can satisfy all of both: some column would have to lie in two disjoint ranges."""
     ranges: dict[str, tuple[Fraction, bool, Fraction, bool]] = {}
     for part in (*left, *right):
         interval = _range(part)

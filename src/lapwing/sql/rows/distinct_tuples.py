@@ -1,4 +1,4 @@
-"""COUNT(DISTINCT (a, b)): several values, each of a known range, as one whole number that tells every combination from every other."""
+"""COUNT(DISTINCT (a, b)): several values, each of a known range, encoded as one whole number that differs for every combination."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lapwing.sql.scalars.typed import Typed
 
 
 def combined(scalars: Scalars, node: exp.Expr, values: list[Typed]) -> Typed:
-    """A number for each combination. A combination with a NULL in it is one like any other, as in a row value of SQL."""
+    """A number for each combination. A combination with NULL counts like any other, as in a row value of SQL."""
     whole, size = _numbered(scalars, values[0])
     for value in values[1:]:
         number, count = _numbered(scalars, value)

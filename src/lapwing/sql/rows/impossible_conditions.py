@@ -1,4 +1,4 @@
-"""Conditions of WHERE that no row can meet, and what may have been meant instead."""
+"""Conditions of WHERE that no row can satisfy, and a suggestion of what was meant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lapwing.sql.scalars.binding import Scalars
 from lapwing.sql.scalars.typed import Typed
 
 LISTED_MAX = 1_000
-"""Most declared values that are searched for one that is spelt nearly the same."""
+"""Most declared values that are searched for a similar spelling."""
 
 
 def note_undeclared(scalars: Scalars, condition: Typed) -> None:

@@ -67,7 +67,7 @@ def joined_items(
 def _joined_answer(
     joins: Joins, scalars: Scalars, answer: Called, join: exp.Expr, kept: list[exp.Expr]
 ) -> tuple[list[Typed], list[exp.Expr]]:
-    """Join an answer: what holds of rows then, and what is left of the conditions of WHERE."""
+    """Join an answer; returns conditions on the rows, and the remaining conditions of WHERE."""
     session = joins.session
     assert isinstance(answer.item, SubqueryResult)
     with session.reading(join) as clause:
@@ -85,7 +85,7 @@ def _joined_answer(
 
 
 def _joined(joins: Joins, scalars: Scalars, item: JoinItem) -> list[Typed]:
-    """Join one more item of FROM; the conditions that are left are returned."""
+    """Join one more item of FROM; returns the remaining conditions."""
     if item.join is None:
         return joins.joined(scalars, item.called, JoinKind.INNER, item.called.node, item.links)
     with joins.session.reading(item.join) as clause:

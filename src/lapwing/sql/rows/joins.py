@@ -1,4 +1,4 @@
-"""Joins of rows: to public tables on their key, and to other rows of the same unit; else one unit would touch another's rows."""
+"""Joins of rows: to public tables on their key, and to other rows of the same unit. Others would let units affect each other's rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Joins:
     def joined(
         self, scalars: Scalars, called: Called, kind: JoinKind, node: exp.Expr, on: tuple[exp.Expr, ...], using: tuple[exp.Expr, ...] = ()
     ) -> list[Typed]:
-        """The same of what was read."""
+        """The same with the parts of the clause already read."""
         if any(item.name == called.name for item in scalars.scope.items):
             hint = "give one an alias"
             raise self.session.refuse("ambiguous-table", f"two tables are called {called.name!r}", node=called.node, hint=hint)
@@ -152,7 +152,7 @@ class Joins:
     def _right_conditions(self, relation: Relation, right: Scope, others: list[exp.Expr]) -> tuple[Relation, list[exp.Expr]]:
         """For a LEFT JOIN, conditions on the right side alone are applied there: ON decides what is joined, not what is kept.
 
-        Those that name a column of the left are about pairs of rows, and are handed back.
+        Those that name a column of the left are about pairs of rows, and are returned.
         """
         scalars, about_pairs = Scalars(self.session, right, self.handlers), []
         for node in others:
@@ -181,7 +181,7 @@ class Joins:
 
 @dataclass(slots=True)
 class Links:
-    """Equalities that hold two sets of rows together: of the unit itself, or along a declared key; and others beside them."""
+    """Equalities of a join: those that keep rows within one unit (on the unit itself or along a declared key), and others."""
 
     session: Session
     known: BindCatalog
@@ -195,7 +195,7 @@ class Links:
         self.on, self.by_unit = [], False
 
     def read(self, node: exp.Expr) -> bool:
-        """Take an equality of one column of each side; anything else is left alone."""
+        """Take an equality between a column of each side; return False for any other condition."""
         if type(node) is not exp.EQ:
             return False
         sides = [self._side(child) for child in (node.this, node.expression)]
@@ -235,11 +235,11 @@ class Links:
         self.on.append((left, right))
 
     def _are_units(self, left: str, right: str) -> bool:
-        """Whether both are the unit itself; what tells units apart is of one type, whatever a subquery says of its own column of it."""
+        """Whether both are the unit itself, which has one type, whatever domain a subquery gives to its column."""
         return left in self.left.units and right in self.right.units
 
     def _joinable(self, left: str, right: str) -> bool:
-        """Whether equality of two columns is one the kernel joins on; another one is a condition like any other."""
+        """Whether the kernel can join on the equality of two columns; otherwise it is an ordinary condition."""
         if left in self.left.computed or right in self.right.computed:
             return False
         a, b = self.left.columns[left], self.right.columns[right]
@@ -248,7 +248,7 @@ class Links:
         return kind_of(a) is kind_of(b) and not isinstance(a, RealDomain)
 
     def require(self, node: exp.Expr) -> None:
-        """Refuse rows that are not held together by their unit."""
+        """Refuse a join that does not keep rows within their unit."""
         if not self.by_unit:
             suggestion = self._suggestion()
             hint = (
@@ -259,7 +259,7 @@ class Links:
             raise self.session.refuse("join-private", NOT_ALONG_UNIT, node=node, hint=hint)
 
     def _suggestion(self) -> str:
-        """An equality that would hold the rows together, in the statement's own names; empty where there is none."""
+        """An equality that would keep the rows within their unit, in the names of the statement; empty if there is none."""
         lefts, rights = _called(self.left), _called(self.right)
         for a, left in lefts:
             for b, right in rights:
@@ -273,7 +273,7 @@ class Links:
 
 
 def _called(scope: Scope) -> list[tuple[str, str]]:
-    """Columns as the statement can call them, with their names in the relation."""
+    """Columns by their names in the statement, with those in the relation."""
     return [(f"{item.name}.{name}" if item.name else name, column) for item in scope.items for name, column in item.columns.items()]
 
 
@@ -291,7 +291,7 @@ def both(scalars: Scalars, conditions: list[Typed]) -> Expression | None:
 
 
 def _whole(on: tuple[exp.Expr, ...]) -> exp.Expr | None:
-    """The condition that these are the parts of, for messages."""
+    """The whole condition of which these are the parts, for messages."""
     if not on:
         return None
     whole = on[0]
@@ -301,7 +301,7 @@ def _whole(on: tuple[exp.Expr, ...]) -> exp.Expr | None:
 
 
 def join_kind(session: Session, reader: Reader, *, crossing: bool = False) -> JoinKind:
-    """Inner or left; ``crossing`` says that WHERE has what CROSS JOIN leaves out."""
+    """Inner or left; ``crossing`` means that WHERE has the condition of a CROSS JOIN."""
     match reader.word("side").upper(), reader.word("kind").upper():
         case "", ("" | "INNER"):
             return JoinKind.INNER
@@ -315,7 +315,7 @@ def join_kind(session: Session, reader: Reader, *, crossing: bool = False) -> Jo
 
 
 def conjuncts(session: Session, node: exp.Expr) -> list[exp.Expr]:
-    """The parts that AND joins."""
+    """The operands of AND."""
     if type(node) is exp.Paren:
         with session.reading(node) as reader:
             return conjuncts(session, reader.node_of("this"))
@@ -326,7 +326,7 @@ def conjuncts(session: Session, node: exp.Expr) -> list[exp.Expr]:
 
 
 def check_key(session: Session, left: Typed, key: Domain, table: str) -> None:
-    """Refuse what cannot equal the key of a public table."""
+    """Refuse a value that cannot equal the key of a public table."""
     same = left.kind is kind_of(key) and not isinstance(key, RealDomain)
     if same and isinstance(key, KeyDomain) and isinstance(left.domain, KeyDomain):
         same = key.text == left.domain.text

@@ -1,4 +1,4 @@
-"""MODE: how often each value occurs in each group is measured as an answer of its own, and the most frequent by these counts is shown."""
+"""MODE: a separate private query counts each value in each group, and the value with the largest noisy count is shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """The most frequent of a value, among the rows for which ``where`` is true; counted by private query number ``query``."""
+    """The most frequent value among the rows for which ``where`` is true; private query number ``query`` counts the values."""
 
     query: int
     value: Typed
@@ -32,7 +32,7 @@ class Mode:
         return PrivateQuery(rows, listed, (Aggregate(AggregateKind.COUNT),))
 
     def chosen(self, group: str, keys: int, column: str) -> str:
-        """SQL for a column of the row with the largest count above 0, of the group that ``group`` is a row of; values, never NULL."""
+        """SQL for a column of the row with the largest count above 0 in the group of ``group``. NULL is not counted as a value."""
         table = f"q{self.query}"
         linked = [f"{table}.k{i} IS NOT DISTINCT FROM {group}.k{i}" for i in range(keys)]
         kept = " AND ".join([*linked, f"{table}.k{keys} IS NOT NULL", f"{table}.a0 > 0"])

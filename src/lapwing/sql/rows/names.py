@@ -1,4 +1,4 @@
-"""What names a statement can refer to apart from columns: tables of the catalogue, and the names its WITH gives."""
+"""The names other than columns that a statement can use: tables of the catalogue, and names defined by WITH."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class BindCatalog:
 
 @dataclass(frozen=True, slots=True)
 class NoisyField:
-    """A column of a noisy table: its SQL name there, its type (None for NULL), and what is known of its error."""
+    """A column of a noisy table: its SQL name there, its type (None for NULL), and what is known about its error."""
 
     name: str
     kind: Kind | None
@@ -60,11 +60,11 @@ class NoisyField:
 
 @dataclass(frozen=True, slots=True)
 class NoisyItem:
-    """A subquery that is an answer already: what is selected from it is post-processing. ``sql`` is a whole SELECT over noisy tables."""
+    """A subquery that is an answer: every SELECT from it is post-processing. ``sql`` is a whole SELECT over noisy tables."""
 
     sql: str
     fields: Mapping[str, NoisyField]
-    """By name in the statement, in small letters, in order."""
+    """By name in the statement, in lower case, in order."""
     rows: RowsAtMost
 
 
@@ -77,12 +77,12 @@ class PublicItem:
 
 @dataclass(frozen=True, slots=True)
 class SubqueryResult:
-    """An answer that is used with rows. ``names`` are its columns, in small letters; ``rows`` is None until it is bought."""
+    """An answer that is used with rows. ``names`` are its columns, in lower case; ``rows`` is None until it is bought."""
 
     names: Mapping[str, int]
     kinds: tuple[Kind, ...]
     apart: frozenset[int] | None
-    """Columns that no two rows have the same values of; None where nothing is known of that, and none where there is one row at most."""
+    """Columns whose values together identify a row; None if that is not known, and empty if there is at most one row."""
     rows: DecidedRows | None
 
 
@@ -91,7 +91,7 @@ FromItem = Rows | NoisyItem | PublicItem | SubqueryResult
 
 @dataclass(slots=True)
 class Named:
-    """A subquery that WITH gave a name. It is bound once, at its first use: an answer used twice is one answer, paid for once."""
+    """A subquery named by WITH. It is bound once, at its first use: an answer used twice is one answer, paid for once."""
 
     node: exp.Expr
     inside: Environment
@@ -99,24 +99,24 @@ class Named:
 
 
 class OuterAnswers(Protocol):
-    """The answers around a subquery: its WHERE may name their columns."""
+    """The answers of a SELECT around a subquery, whose WHERE may name their columns."""
 
     depth: int
-    """The nesting depth of these."""
+    """Their nesting depth."""
 
     def find(self, name: str, table: Qualifier | None) -> list[tuple[str, NoisyField]]:
-        """What a column name can mean: its SQL and what is known of it."""
+        """The columns that a name can mean: their SQL and what is known about them."""
         ...
 
 
 @dataclass(slots=True)
 class Environment:
-    """Names in force at one place of a statement."""
+    """The names that are visible at one place of a statement."""
 
     names: dict[str, Named] = field(default_factory=dict)
     outer: Environment | None = None
     answers: OuterAnswers | None = None
-    """The answers of the SELECT around, where this is inside one of its expressions."""
+    """The answers of the enclosing SELECT, inside one of its expressions."""
 
     @property
     def around(self) -> OuterAnswers | None:
@@ -124,18 +124,18 @@ class Environment:
         return self.answers if self.answers is not None or self.outer is None else self.outer.around
 
     def find(self, name: str) -> Named | None:
-        """What a WITH, here or further out, calls by this name."""
+        """The definition of a name by a WITH, here or further out."""
         here = self.names.get(name.lower())
         return here if here is not None or self.outer is None else self.outer.find(name)
 
     def bound(self) -> list[tuple[Named, Rows | NoisyItem | None]]:
-        """Every name that can be seen from here, with what it is bound to so far."""
+        """Every visible name, with what it is bound to so far."""
         here = [(named, named.bound) for named in self.names.values()]
         return here if self.outer is None else [*here, *self.outer.bound()]
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Names are bound anew meanwhile: an answer of one statement is not one of another."""
+        """Within this context names are bound anew: an answer of one statement is not an answer of another."""
         before = self.bound()
         for named, _ in before:
             named.bound = None
@@ -146,6 +146,6 @@ class Environment:
 
 
 def restore(bound: list[tuple[Named, Rows | NoisyItem | None]]) -> None:
-    """Names are bound as they were."""
+    """Restore what names were bound to."""
     for named, item in bound:
         named.bound = item

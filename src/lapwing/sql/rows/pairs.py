@@ -1,4 +1,4 @@
-"""Conditions inside EXISTS that are about a row outside and a row inside together, such as a later day."""
+"""Conditions inside EXISTS that compare an outer row with an inner row, such as a later day."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _PairScope(Scope):
 
 @dataclass(slots=True)
 class Pairs:
-    """Collects such conditions of one EXISTS; what they read of each row is noted in its own scope."""
+    """Collects such conditions of one EXISTS; the columns that they read are noted in the scope of each row."""
 
     outer: Scalars
     inner: Scalars

@@ -47,15 +47,15 @@ class UnitAggregates:
     source: Callable[[], Relation]
     """The rows; rebuilt on each access, because joins list only the columns used so far."""
     keys: tuple[tuple[str, Typed], ...] = ()
-    """What the rows of a unit are grouped by further, with the columns that hold it."""
+    """Further keys that group the rows of a unit, with the columns that hold them."""
     collected: dict[UnitAggregate, str] = field(default_factory=dict)
     windows: dict[WindowColumn, str] = field(default_factory=dict)
-    """Columns of the rows that aggregates are taken of, made from the other rows of the same group."""
+    """Window columns over the rows of a group, which aggregates take as arguments."""
     picked: dict[WindowColumn, str] = field(default_factory=dict)
-    """What has one value in all rows of a group: it is no aggregate, but can be one's result."""
+    """Window columns with one value in all rows of a group: not aggregates, but used like the results of aggregates."""
 
     def partition(self) -> tuple[Expression, ...]:
-        """What rows of one group agree in, besides the unit."""
+        """The keys of a group besides the unit."""
         return tuple(key.expression for _, key in self.keys)
 
     def beside(self, column: WindowColumn) -> str:
@@ -63,7 +63,7 @@ class UnitAggregates:
         return self.windows.setdefault(column, self.rows.scope.free_name("window", f"w{len(self.windows)}"))
 
     def pick(self, column: WindowColumn) -> str:
-        """The column that holds what a window gives all rows of a group."""
+        """The column with the value of a window that is the same in all rows of a group."""
         return self.picked.setdefault(column, self.rows.scope.free_name("picked", f"p{len(self.picked)}"))
 
     def column(self, kind: UnitAggregateKind, value: Expression | None) -> str:
@@ -75,7 +75,7 @@ class UnitAggregates:
         keys = tuple((name, key.expression) for name, key in self.keys)
         columns = tuple((name, aggregate) for aggregate, name in self.collected.items())
         if self.picked and keys:
-            # What all rows of a group agree in makes no more groups of them.
+            # A value that all rows of a group share does not split the group.
             keys += tuple((name, Column(name)) for name in self.picked.values())
             return PerUnit(self._with_windows({**self.windows, **self.picked}), columns, keys)
         aggregated = PerUnit(self._with_windows(self.windows), columns, keys)
@@ -88,7 +88,7 @@ class UnitAggregates:
         return UnitWindow(self.source(), tuple((name, column) for column, name in windows.items())) if windows else self.source()
 
     def _first_row(self) -> Relation:
-        """One row of each unit, with what all of its rows agree in."""
+        """One row of each unit, with the values that all its rows share."""
         number = self.rows.scope.free_name("picked", "first_row")
         numbered = self._with_windows({**self.picked, WindowColumn(WindowKind.ROW_NUMBER, None): number})
         first = Filter(numbered, call(Function.EQUAL, Column(number), Literal(1, Kind.INTEGER)))
@@ -101,7 +101,7 @@ class UnitAggregates:
 
 @dataclass(slots=True)
 class _GroupedScalars(Scalars):
-    """Binds expressions over one row per unit and keys: what means the same as a key over the unit's rows is that key."""
+    """Binds expressions over one row per unit and keys: an expression over the unit's rows that equals a key is that key."""
 
     aggregates: UnitAggregates
 
@@ -185,7 +185,7 @@ def unit_scalars(aggregates: UnitAggregates, unit_names: Set[str]) -> Scalars:
 
 
 def _origins(aggregates: UnitAggregates) -> dict[str, Origin]:
-    """Keys that are columns of tables as they are."""
+    """Keys that are plain columns of tables."""
     known = aggregates.rows.scope.origins
     plain = {name: key.expression.name for name, key in aggregates.keys if isinstance(key.expression, Column)}
     return {name: known[column] for name, column in plain.items() if column in known}
@@ -233,7 +233,7 @@ def _aggregate(aggregates: UnitAggregates, scalars: Scalars, reader: Reader, kep
 
 
 def _counted(rows: Scalars, node: exp.Expr, values: tuple[exp.Expr, ...]) -> Typed:
-    """What distinct values are counted of: one thing, or combinations in brackets."""
+    """The argument of COUNT(DISTINCT ...): one value, or combinations in brackets."""
     if len(values) != 1:
         raise several_distinct(rows, node)
     if type(values[0]) is not exp.Tuple:
@@ -243,7 +243,7 @@ def _counted(rows: Scalars, node: exp.Expr, values: tuple[exp.Expr, ...]) -> Typ
 
 
 def _count_distinct(aggregates: UnitAggregates, scalars: Scalars, value: Typed, kept: Typed | None, measured: _Measured) -> Typed:
-    """How many distinct values a group has: the greatest of their numbers in order, NULLs behind them."""
+    """How many distinct values a group has: their largest dense rank, with NULLs last."""
     node, counted = value.node, where_kept(value, kept)
     order = (OrderKey(call(Function.IS_NULL, counted)), OrderKey(counted))
     number = Column(aggregates.beside(WindowColumn(WindowKind.DENSE_RANK, None, aggregates.partition(), order)))
@@ -253,7 +253,7 @@ def _count_distinct(aggregates: UnitAggregates, scalars: Scalars, value: Typed, 
 
 
 def _chosen(aggregates: UnitAggregates, reader: Reader, kept: Typed | None) -> WindowColumn:
-    """ARG_MIN and ARG_MAX: the value in the first row by another one. Rows in which either is NULL come last, and give NULL."""
+    """ARG_MIN and ARG_MAX: the value in the first row ordered by another one. Rows in which either is NULL come last, and give NULL."""
     rows, descending = aggregates.rows, isinstance(reader.node, exp.ArgMax)
     reader.require_absent("count")
     value, by = rows.bind(reader.node_of("this")), rows.bind(reader.node_of("expression"))
@@ -264,11 +264,11 @@ def _chosen(aggregates: UnitAggregates, reader: Reader, kept: Typed | None) -> W
 
 
 def within_ends(scalars: Scalars, average: Typed, domain: Domain) -> Typed:
-    """An average, which lies between the ends of what it is of: the division of a sum by a count does not say so by itself."""
+    """An average clamped to the range of its argument: the quotient of a sum and a count alone does not imply that range."""
     lower, upper = (scalars.constant(average.node, Literal(end, Kind.REAL)) for end in bounds(domain))
     clamped = scalars.call(average.node, Function.LEAST, scalars.call(average.node, Function.GREATEST, average, lower), upper)
     nothing = scalars.constant(average.node, Literal(None, Kind.REAL))
-    # LEAST and GREATEST pass over NULL, and a unit without values has no average.
+    # LEAST and GREATEST ignore NULL, and a unit without values has no average.
     return scalars.case(average.node, [(scalars.call(average.node, Function.IS_NULL, average), nothing)], clamped)
 
 

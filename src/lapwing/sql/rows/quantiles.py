@@ -26,7 +26,7 @@ _KINDS: Mapping[type[exp.Expr], tuple[AggregateKind, frozenset[str]]] = {
     exp.ApproxQuantile: (AggregateKind.QUANTILE_DISC, frozenset({"APPROX_QUANTILE"})),
 }
 NAMES: Mapping[type[exp.Expr], frozenset[str]] = {node: names for node, (_, names) in _KINDS.items()}
-"""The aggregates read here, and the names they go by."""
+"""The aggregates read here, and their names."""
 
 _ORDERED = (exp.PercentileCont, exp.PercentileDisc)
 
@@ -66,7 +66,7 @@ def within_group(arguments: Arguments, reader: Reader, where: Typed | None) -> A
         raise session.refuse("wrong-arguments", "a quantile takes one value in ORDER BY", node=order, hint="ORDER BY x")
     with session.reading(listed[0]) as ordered:
         argument, descending = ordered.node_of("this"), ordered.flag("desc")
-        ordered.flag("nulls_first")  # NULLs are left out wherever they would stand
+        ordered.flag("nulls_first")  # NULLs are ignored wherever they would sort
     kind, _ = _KINDS[type(called)]
     return _aggregate(arguments, kind, argument, 1 - share if descending else share, where)
 
@@ -90,7 +90,7 @@ def _aggregate(
 
 
 def _share(arguments: Arguments, node: exp.Expr) -> Fraction:
-    """The constant from 0 to 1 that says which quantile is meant."""
+    """The constant from 0 to 1 that names the quantile."""
     if type(node) is exp.Array:
         hint = "write one call per quantile: several of one column cost hardly more than one"
         raise arguments.session.refuse("quantile-invalid", "a list of quantiles is not supported", node=node, hint=hint)

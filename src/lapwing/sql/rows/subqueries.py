@@ -1,6 +1,6 @@
 """IN (SELECT ...) and EXISTS over rows: on the unit, along a declared key, or on the key of a public table.
 
-A condition on rows of other units would let one unit switch rows of others on and off; it is refused.
+A condition on rows of other units would let one unit decide which rows of others count; it is refused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Subqueries:
     rows_or_decided: Callable[[exp.Expr, Environment], Rows | SubqueryResult]
 
     def condition(self, scalars: Scalars, node: exp.Expr, environment: Environment) -> bool:
-        """Take a condition of WHERE that is IN or EXISTS with a subquery, perhaps negated; anything else is left alone."""
+        """Take a condition of WHERE that is IN or EXISTS with a subquery, perhaps negated; return False for any other."""
         inner, negations = node, 0
         while type(inner) in (exp.Not, exp.Paren):
             negations += type(inner) is exp.Not
@@ -55,7 +55,7 @@ class Subqueries:
         return True
 
     def _mark(self, node: exp.Expr, inner: exp.Expr) -> None:
-        """Read the brackets and NOTs around."""
+        """Mark the brackets and NOTs around a condition as read."""
         while node is not inner:
             with self.session.reading(node) as reader:
                 node = reader.node_of("this")
@@ -93,7 +93,7 @@ class Subqueries:
         return filtered(inner, conditions), links, pairs
 
     def correlated(self, scalars: Scalars, reader: Reader, environment: Environment) -> tuple[Scalars, list[Typed], Links, Pairs]:
-        """FROM and WHERE of a subquery over rows: its scope, the conditions on its own rows, and what holds it to the rows outside."""
+        """FROM and WHERE of a subquery over rows: its scope, the conditions on its own rows, and its links to the outer rows."""
         where, kept = reader.optional("where"), list[exp.Expr]()
         if where is not None:
             with self.session.reading(where) as clause:
@@ -165,7 +165,7 @@ class Subqueries:
         return matches[0] if len(matches) == 1 else None
 
     def _public_source(self, query: exp.Expr, environment: Environment) -> Called | None:
-        """The public table a subquery selects from, if that is all it does."""
+        """The public table that a subquery selects from, if it reads nothing else."""
         if type(query) is not exp.Select or query.args.get("joins") or not isinstance(query.args.get("from_"), exp.From):
             return None
         table = query.args["from_"].this

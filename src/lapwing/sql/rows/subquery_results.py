@@ -1,7 +1,7 @@
 """Answers used with rows: an answer that decides which rows count is bought first, and its released rows are constants here.
 
-Constants are public, so the rules for rows apply unchanged. A row meets at most one row of a joined answer, because it is joined on
-all that tells the rows of the answer apart; so a join is a condition on the row, and a column of the answer is a CASE over its keys.
+Constants are public, so the rules for rows apply unchanged. A row matches at most one row of a joined answer, because it is joined on
+columns that identify the rows of the answer; so a join is a condition on the row, and a column of the answer is a CASE over its keys.
 
 Until the answer is bought, its rows are unknown: its conditions are left out then, and a placeholder constant replaces its values.
 """
@@ -34,7 +34,7 @@ _SUPPOSED: dict[Kind, Value] = {
 
 
 def among(scalars: Scalars, node: exp.Expr, value: Typed, decided: SubqueryResult, column: int, *, negated: bool = False) -> Typed | None:
-    """Whether a value is, or is not, one of a column of an answer; None where that leaves out nothing, or is not decided yet."""
+    """The condition that a value is, or is not, in a column of an answer; None if it keeps every row or the answer is not bought yet."""
     if decided.rows is None:
         scalars.call(node, Function.IN, value, _beside(scalars, _constant(scalars, node, decided.kinds[column], supposed=True), value))
         scalars.session.supposed += 1
@@ -58,7 +58,7 @@ def single(scalars: Scalars, node: exp.Expr, decided: SubqueryResult) -> Typed:
 
 
 def decided_condition(scalars: Scalars, node: exp.Expr, what: str) -> list[Typed]:
-    """A condition on rows; none where it is decided by what is not bought yet."""
+    """A condition on rows; none if it depends on an answer that is not bought yet."""
     supposed = scalars.session.supposed
     condition = scalars.condition(node, what)
     return [condition] if scalars.session.supposed == supposed else []
@@ -67,7 +67,7 @@ def decided_condition(scalars: Scalars, node: exp.Expr, what: str) -> list[Typed
 def join_answer(
     scalars: Scalars, called: Called, decided: SubqueryResult, kind: JoinKind, on: Sequence[exp.Expr], using: Sequence[exp.Expr]
 ) -> tuple[list[Typed], list[exp.Expr]]:
-    """Join an answer to rows; what must hold of a row, and the conditions among ``on`` that are left to be bound are returned."""
+    """Join an answer to rows; returns conditions on the rows, and the conditions of ``on`` that remain to be bound."""
     session = scalars.session
     equal: dict[int, Typed] = {}
     for node in using:
@@ -96,7 +96,7 @@ def join_answer(
 
 
 def _equality(scalars: Scalars, called: Called, decided: SubqueryResult, node: exp.Expr, equal: dict[int, Typed]) -> bool:
-    """Take an equality of a column of the answer with something over rows; anything else is left alone."""
+    """Take an equality between a column of the answer and an expression over rows; return False for any other condition."""
     if type(node) is not exp.EQ:
         return False
     for side, other in ((node.this, node.expression), (node.expression, node.this)):
@@ -129,7 +129,7 @@ def _is_of(scalars: Scalars, called: Called, decided: SubqueryResult, node: exp.
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An answer joined on some of its columns, each equal to something over rows."""
+    """An answer joined on some of its columns, each equal to an expression over rows."""
 
     scalars: Scalars
     node: exp.Expr
@@ -138,19 +138,19 @@ class _Answer:
     kind: JoinKind
 
     def conditions(self) -> list[Typed]:
-        """What must hold of a row that meets a row of the answer; nothing for a LEFT JOIN."""
+        """The conditions under which a row matches a row of the answer; none for a LEFT JOIN."""
         listed = [among(self.scalars, self.node, value, self.decided, number) for number, value in self.equal.items()]
         if self.kind is JoinKind.LEFT or self.decided.rows is None:
             return []
         if not self._met():
             return [_nothing(self.scalars, self.node)]
         conditions = [one for one in listed if one is not None]
-        if len(self.equal) > 1:  # each column for itself tells which groups there are, all together which rows
+        if len(self.equal) > 1:  # conditions on single columns allow each value; together only combinations that occur are allowed
             conditions.append(self._any([self._meets(row) for row in self._met()]))
         return conditions
 
     def column(self, number: int) -> Typed:
-        """A column of the answer, of a row."""
+        """A column of the answer as an expression over the row."""
         if number in self.equal and (self.kind is JoinKind.INNER or self.decided.rows is None):
             value = self.equal[number]
             return value if self.kind is JoinKind.INNER else Typed(value.expression, with_null(value.domain, True), value.node)
@@ -160,7 +160,7 @@ class _Answer:
         kind = self.decided.kinds[number]
         if not self.equal:
             return _constant(self.scalars, self.node, kind, known[0][number] if known else None)
-        if not known:  # NULL, and yet no constant: what is grouped by it stays grouped
+        if not known:  # NULL, but not a constant, so that GROUP BY on it still works
             value = next(iter(self.equal.values()))
             never = self.scalars.call(self.node, Function.NOT_EQUAL, value, value)
             return self.scalars.case(self.node, [(never, _constant(self.scalars, self.node, kind, supposed=True))], None)
@@ -168,11 +168,11 @@ class _Answer:
         return self.scalars.case(self.node, branches, None)
 
     def _met(self) -> list[tuple[Value, ...]]:
-        """The rows that some row can meet: NULL equals nothing."""
+        """The rows of the answer that a row can match: NULL equals nothing."""
         return [row for row in self.decided.rows or () if all(row[number] is not None for number in self.equal)]
 
     def _meets(self, row: tuple[Value, ...]) -> Typed:
-        """Whether a row of protected tables meets this row of the answer."""
+        """Whether a row of protected tables matches this row of the answer."""
         equalities = []
         for number, value in self.equal.items():
             (option,) = _options(self.scalars, self.node, value, self.decided.kinds[number], [row[number]])
@@ -192,7 +192,7 @@ def _beside(scalars: Scalars, constant: Typed, value: Typed) -> Typed:
 
 
 def _constant(scalars: Scalars, node: exp.Expr, kind: Kind, value: Value = None, *, supposed: bool = False) -> Typed:
-    """A released value or its placeholder; NULL becomes a value that is never known, since constants are not NULL."""
+    """A released value or its placeholder; NULL becomes NULLIF of a constant with itself, since constants are not NULL."""
     if supposed or value is None:
         stands = scalars.constant(node, Literal(_SUPPOSED[kind], kind))
         return stands if supposed else scalars.call(node, Function.NULL_IF, stands, stands)
@@ -200,5 +200,5 @@ def _constant(scalars: Scalars, node: exp.Expr, kind: Kind, value: Value = None,
 
 
 def _nothing(scalars: Scalars, node: exp.Expr) -> Typed:
-    """A condition that no row meets."""
+    """A condition that no row satisfies."""
     return scalars.constant(node, Literal(False, Kind.BOOLEAN))

@@ -52,7 +52,7 @@ class Tables:
                 raise self.session.refuse("table-unsupported", "FROM takes only tables of the catalogue and subqueries", node=node)
 
     def _counted(self, called: Called) -> Called:
-        """Refuse names of WITH that use one another until the statement, written out, reads tables very often."""
+        """Refuse a statement that reads tables too often once its names of WITH are expanded."""
         if isinstance(called.item, Rows):
             self.session.scans += len(scans_of(called.item.relation))
             limit = self.session.settings.scans_max
@@ -116,4 +116,4 @@ class Tables:
 
 
 UNIT_DOMAIN = KeyDomain(nullable=False)
-"""The domain of a virtual unit column: it can be joined on and counted, nothing else."""
+"""The domain of a virtual unit column, which can only be joined on and counted."""

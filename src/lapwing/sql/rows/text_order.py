@@ -1,7 +1,7 @@
 """MIN and MAX of text with declared values, as the least and the greatest place in the order of these values.
 
 The declared values are public, and so is their order, by bytes. A place is a whole number: the least place of a unit is a function of its
-rows, and the least place of a group is selected as that of any other whole number. What is selected is one of the declared values, always.
+rows, and the least place of a group is selected like that of any whole number. The result is always one of the declared values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lapwing.sql.text.reader import Session
 
 
 def in_order(session: Session, text: Typed) -> tuple[str, ...]:
-    """The declared values of a text, by bytes; refuse text without."""
+    """The declared values of a text, ordered by bytes; refuse text without declared values."""
     assert isinstance(text.domain, TextDomain)
     if text.domain.values is None:
         message = "MIN and MAX of text need declared values: without them they would show the text of one row"
@@ -48,7 +48,7 @@ def word_at(scalars: Scalars, node: exp.Expr, place: Typed, words: tuple[str, ..
 
 
 def extreme(rows: Scalars, result: Scalars, value: Typed, measured: Callable[[Typed], Typed]) -> Typed:
-    """The least or greatest of the values that some rows of a unit have, as ``measured`` finds it; of text by its place in order."""
+    """The least or greatest value in some rows of a unit, as ``measured`` finds it; text is compared by its place in the order."""
     if not isinstance(value.domain, TextDomain):
         return measured(value)
     words = in_order(rows.session, value)

@@ -1,6 +1,6 @@
 """Windows over rows: each reads the rows of one unit only, and adds a column to every row.
 
-A window that is not parted by the unit would let one unit's rows move the numbers of all others; it is refused.
+A window that is not partitioned by the unit would let one unit's rows change the values of all others; it is refused.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class UnitWindows:
     """The rows; rebuilt on each access, because joins list only the columns used so far."""
     collected: dict[WindowColumn, str] = field(default_factory=dict)
     kept: Expression | None = None
-    """Which rows are kept, once the windows are known."""
+    """The condition under which rows are kept, once the windows are known."""
 
     def relation(self) -> Relation:
         """The rows, with a column for each window."""
@@ -74,7 +74,7 @@ class UnitWindows:
         self.kept = kept.expression
 
     def keep_first(self, node: exp.Expr, partition: tuple[Expression, ...], order: tuple[OrderKey, ...]) -> None:
-        """Keep the first row of each part."""
+        """Keep the first row of each partition."""
         number = self.column(node, WindowColumn(WindowKind.ROW_NUMBER, None, partition, order))
         self.kept = call(Function.EQUAL, number.expression, Literal(1, Kind.INTEGER))
 
@@ -108,7 +108,7 @@ class UnitWindows:
     # -- OVER -------------------------------------------------------------------------------------------------------------------------
 
     def partition(self, nodes: tuple[exp.Expr, ...], node: exp.Expr) -> tuple[Expression, ...]:
-        """What rows of one unit are parted by; the unit must be among it."""
+        """The expressions that partition the rows of a unit; the unit must be among the nodes."""
         listed, by_unit = list[Expression](), False
         for part in nodes:
             if self.is_unit(part):
@@ -128,7 +128,7 @@ class UnitWindows:
         return tuple(listed)
 
     def is_unit(self, node: exp.Expr) -> bool:
-        """Whether a node is the unit; it is read then."""
+        """Whether a node is the unit; if so, it is marked as read."""
         scope = self.rows.scope
         matches = scope.lookup(node.name, qualifier(node)) if type(node) is exp.Column else []
         if len(matches) != 1 or matches[0] not in scope.units:
@@ -138,7 +138,7 @@ class UnitWindows:
         return True
 
     def order(self, nodes: tuple[exp.Expr, ...], meant: Callable[[exp.Expr], exp.Expr] = lambda node: node) -> tuple[OrderKey, ...]:
-        """What rows of one unit are ordered by. The unit and constants are the same in all of them."""
+        """The keys that order the rows of a unit, without the unit and constants, which are the same in all of them."""
         keys = []
         for node in nodes:
             with self.rows.session.reading(node) as item:

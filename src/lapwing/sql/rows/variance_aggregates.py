@@ -20,7 +20,7 @@ ONE: Mapping[type[exp.Expr], tuple[AggregateKind, frozenset[str]]] = {
     exp.StddevSamp: (AggregateKind.STDDEV_SAMP, frozenset({"STDDEV_SAMP"})),
     exp.StddevPop: (AggregateKind.STDDEV_POP, frozenset({"STDDEV_POP"})),
 }
-"""Aggregates of one value, and the names they go by."""
+"""Aggregates of one value, and their names."""
 
 TWO: Mapping[type[exp.Expr], tuple[AggregateKind, frozenset[str]]] = {
     exp.CovarSamp: (AggregateKind.COVAR_SAMP, frozenset({"COVAR_SAMP"})),
@@ -39,7 +39,7 @@ NAMES: Mapping[type[exp.Expr], frozenset[str]] = {node: names for node, (_, name
 
 
 def moment(arguments: Arguments, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
-    """The aggregate of such a node. Pre: its class is in ``NAMES``."""
+    """The aggregate of a node. Pre: its class is in ``NAMES``."""
     node = reader.node
     if type(node) in ONE:
         kind, _ = ONE[type(node)]
@@ -64,7 +64,7 @@ def moment(arguments: Arguments, reader: Reader, where: Typed | None) -> tuple[A
 
 
 def _with(arguments: Arguments, node: exp.Expr, where: Typed | None, value: Typed) -> Typed | None:
-    """The condition, and that a value is not NULL where it can be."""
+    """The condition, and that the value is not NULL if it can be."""
     if not value.domain.nullable:
         return where
     scalars = arguments.scalars
