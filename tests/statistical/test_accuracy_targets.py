@@ -26,14 +26,14 @@ from lapwing.kernel.noise.vectors import draw_noise
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.planned import PlannedStatement
 from lapwing.prices import statement_loss
-from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import ErrorTerm, ShareTerm
 from tests.support.power import Together
 from tests.support.promises import watched
 
 SURE = Fraction(95, 100)
 NOWHERE = Span(0, 1, 1, 1)
-SHARE = Target(ShareAsked(Fraction(1, 20), NOWHERE), SURE)
-YEARS = Target(ErrorAsked(Fraction(1), NOWHERE), SURE)
+SHARE = Target(ShareTerm(Fraction(1, 20), NOWHERE), SURE)
+YEARS = Target(ErrorTerm(Fraction(1), NOWHERE), SURE)
 
 
 @pytest.fixture(scope="module", params=['"2^-40"', "0"], ids=["gaussian", "laplace"])

@@ -34,7 +34,7 @@ from lapwing.ledger.protocol import Bought
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.planning.noise_choice import loss_of_price
 from lapwing.planning.planned import PlannedStatement
-from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import ErrorTerm, ShareTerm
 from lapwing.sql.text.privacy_words import Question, read_words
 
 BEFORE_MAX = 1_000
@@ -281,7 +281,7 @@ class AccuracySolver:
         if item.purchase is not None and item.purchase.terms is not None:  # as it was asked, whatever the default is now
             sure = Fraction(item.purchase.terms.confidence)
         match asked, self.target.asked:
-            case (ErrorAsked(bought), ErrorAsked(wanted)) | (ShareAsked(bought), ShareAsked(wanted)):
+            case (ErrorTerm(bought), ErrorTerm(wanted)) | (ShareTerm(bought), ShareTerm(wanted)):
                 return bought <= wanted and sure >= self.target.confidence
             case _:
                 return False
@@ -341,7 +341,7 @@ class AccuracySolver:
         raise BudgetRefused("error-too-dear", message, hint="ask for a larger error, or for fewer groups", span=self.target.asked.span)
 
     def _unreachable(self) -> LapwingError:
-        if isinstance(self.target.asked, ErrorAsked):
+        if isinstance(self.target.asked, ErrorTerm):
             message, hint = "no price is known that makes every error bar this short", "ask for a larger error, or name an epsilon"
         else:
             message = "some value, or what it is divided by, may be 0 as far as is known, and a share of nothing is nothing"
@@ -351,7 +351,7 @@ class AccuracySolver:
     def words(self) -> str:
         """The target as text."""
         asked = self.target.asked
-        size = f"±{float(asked.half_width):g}" if isinstance(asked, ErrorAsked) else f"±{float(asked.share * 100):g}% of the value"
+        size = f"±{float(asked.half_width):g}" if isinstance(asked, ErrorTerm) else f"±{float(asked.share * 100):g}% of the value"
         return f"{size} at {percent(float(self.target.confidence))}"
 
     def _amount(self, cost: Cost) -> str:

@@ -23,7 +23,7 @@ from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumM
 from lapwing.planning.planned import PlannedStatement
 from lapwing.planning.variances import Moments
 from lapwing.spread import half_width
-from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import ErrorTerm, ShareTerm
 from lapwing.statements import ROW, ComputedOutput, KeyOutput, LinearOutput, Noisy, Output, PostProcess, RatioOutput
 
 PILOTS_MAX = 4
@@ -35,7 +35,7 @@ PlanAt = Callable[[Fraction], PlannedStatement]
 class Target:
     """The longer side of every error bar is at most an amount, or a share of the value's size, at the confidence."""
 
-    asked: ErrorAsked | ShareAsked
+    asked: ErrorTerm | ShareTerm
     confidence: Fraction
 
     @property
@@ -50,7 +50,7 @@ class Target:
 
     def allowed(self, size: float) -> float:
         """The longest allowed side for a value of this size."""
-        return float(self.asked.half_width) if isinstance(self.asked, ErrorAsked) else float(self.asked.share) * size
+        return float(self.asked.half_width) if isinstance(self.asked, ErrorTerm) else float(self.asked.share) * size
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def is_direct(planned: PlannedStatement, post: PostProcess, target: Target) -> b
     """
     derivations = [post.outputs[i].derivation for i in aimed(post)]
     plain = all(isinstance(d, LinearOutput) and isinstance(recipe_of(planned, d.aggregate), CountMeasure | SumMeasure) for d in derivations)
-    return plain and isinstance(target.asked, ErrorAsked) and not is_bounded_by_norms(planned)
+    return plain and isinstance(target.asked, ErrorTerm) and not is_bounded_by_norms(planned)
 
 
 def is_bounded_by_norms(planned: PlannedStatement) -> bool:
@@ -218,6 +218,6 @@ def is_informative(planned: PlannedStatement, post: PostProcess, target: Target,
             if bar is None:
                 return False
             largest = max(abs(bar.lo), abs(bar.hi)) if is_bounded_by_norms(planned) else abs(bar.value)
-            if isinstance(target.asked, ShareAsked) and (size == 0 or 2 * size < largest):
+            if isinstance(target.asked, ShareTerm) and (size == 0 or 2 * size < largest):
                 return False
     return True

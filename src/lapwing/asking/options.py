@@ -21,7 +21,7 @@ from lapwing.catalog.confidences import NOT_ASKED, can_be_asked
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Budget
 from lapwing.prices import statement_loss
-from lapwing.sql.text.privacy_terms import Clause, EpsilonAsked, ErrorAsked, Reuse, RhoAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import Clause, EpsilonTerm, ErrorTerm, Reuse, RhoTerm, ShareTerm
 from lapwing.sql.text.privacy_words import Question, read_words
 
 Number = str | int | float | Decimal | Fraction
@@ -103,21 +103,21 @@ def terms_of(clause: Clause | None, options: AskOptions, *, declaration: Declara
     sure, scaled, reuse = _confidence(clause, options.confidence, declaration), scaled_groups_of(clause, options), reuse_of(clause, options)
     asked = None if clause is None else clause.asked
     given = None if options.epsilon is None else exact_number(options.epsilon, "epsilon")
-    if asked is not None and given is not None and not (isinstance(asked, EpsilonAsked) and asked.epsilon == given):
+    if asked is not None and given is not None and not (isinstance(asked, EpsilonTerm) and asked.epsilon == given):
         message = "the statement says one thing and the epsilon it was asked with another"
         raise Refused("privacy-contradiction", message, hint="leave one of the two out", span=asked.span)
     match asked:
         case None:
             return Terms(statement_loss(budget, declaration.defaults.epsilon if given is None else given), sure, scaled, reuse)
-        case EpsilonAsked(value):
+        case EpsilonTerm(value):
             return Terms(statement_loss(budget, value), sure, scaled, reuse)
-        case RhoAsked(value):
+        case RhoTerm(value):
             if budget.account is Account.PURE:
                 hint = "name an epsilon"
                 raise Refused("rho-unsupported", "this data set has no delta and is charged in epsilon", hint=hint, span=asked.span)
             whole_units = math.floor(value * LOSS_UNITS)
             return Terms(Fraction(whole_units, LOSS_UNITS) if whole_units else value, sure, scaled, reuse)
-        case ErrorAsked() | ShareAsked():
+        case ErrorTerm() | ShareTerm():
             return Terms(Target(asked, sure), sure, scaled, reuse)
         case _:
             assert_never(asked)
@@ -133,7 +133,7 @@ def scaled_groups_of(clause: Clause | None, options: AskOptions) -> bool:
         message = "the statement says one thing about scaled groups and the argument it was asked with another"
         raise Refused("privacy-contradiction", message, hint="leave one of the two out", span=written.span)
     scaled = bool(given) if written is None else written.value
-    if scaled and clause is not None and isinstance(clause.asked, ErrorAsked | ShareAsked):
+    if scaled and clause is not None and isinstance(clause.asked, ErrorTerm | ShareTerm):
         message = "groups that are scaled by a model cannot be asked for an error"
         raise Refused("privacy-contradiction", message, hint="name an epsilon", span=clause.asked.span)
     return scaled

@@ -27,7 +27,7 @@ from lapwing.kernel.release import ChosenQuantiles, NoisyColumn, NoisyTable, Rel
 from lapwing.planning.measures import AverageMeasure
 from lapwing.planning.planned import PlannedStatement
 from lapwing.spread import half_width
-from lapwing.sql.text.privacy_terms import ShareAsked
+from lapwing.sql.text.privacy_terms import ShareTerm
 from lapwing.statements import PostProcess
 
 STEP = Fraction(1004, 1000)
@@ -170,7 +170,7 @@ def _required(
     for i, column in zip(aimed(post), bars_of(planned, base, post, confidence=target.sure, rows=rows), strict=True):
         public = size_from_declarations(planned, post, i)
         sizes = [public if bar is None else max(bar.size_min, public) for bar in column]
-        if isinstance(target.asked, ShareAsked) and not all(sizes):
+        if isinstance(target.asked, ShareTerm) and not all(sizes):
             return None
         required.append([target.allowed(size) for size in sizes])
     return required

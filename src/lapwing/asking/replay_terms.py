@@ -11,7 +11,7 @@ from lapwing.asking.older_charges import guessed_epsilons, of_line
 from lapwing.asking.options import AskOptions, Terms, exact_number
 from lapwing.curator.curator import Curator, Entry, EntryKind
 from lapwing.ledger.purchases import AskedTerms, PurchaseKind
-from lapwing.sql.text.privacy_terms import Clause, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import Clause, EpsilonTerm, ErrorTerm, RhoTerm, ShareTerm
 
 PLACES_MAX = 28
 """Decimal places of a number that is written as a decimal; one with more, or with none that end, is a fraction."""
@@ -52,13 +52,13 @@ def recorded_terms(clause: Clause | None, options: AskOptions, terms: Terms, def
     match None if clause is None else clause.asked:
         case None:
             price = exact_text(default if options.epsilon is None else exact_number(options.epsilon, "epsilon"))
-        case EpsilonAsked(value):
+        case EpsilonTerm(value):
             price = exact_text(value)
-        case RhoAsked(value):
+        case RhoTerm(value):
             target = f"rho {exact_text(value)}"
-        case ErrorAsked(value):
+        case ErrorTerm(value):
             target = f"error {exact_text(value)}"
-        case ShareAsked(value):
+        case ShareTerm(value):
             target = f"share {exact_text(value)}"
     return AskedTerms(price, target, exact_text(terms.confidence), options.dialect, str(terms.reuse), terms.scaled_groups)
 

@@ -54,7 +54,7 @@ def norm_bounds(
     for _ in range(2):
         noise_of = [_NoiseOf(facts, shares, share, number) for number in range(len(drafts))]
         for number, draft in enumerate(drafts):
-            bounds = bounded(draft.asked(known), norms, noise_of[number])
+            bounds = bounded(draft.query_to_bound(known), norms, noise_of[number])
             if bounds is not None and _fits(_draft(draft, bounds, price.delta, known), facts):
                 by_query[number] = bounds
         for number, pair in pairs.items():

@@ -41,7 +41,7 @@ def drafted_by_rows(draft: Draft, known: PlanningFacts, share: Fraction, delta: 
     if draft.vectors == 0:
         return DraftedPart(Part(draft.query, None, draft.groups, draft.needed.recipes, choice, situation.kept), None)
     draft, ends = draft.narrowed(known, situation)
-    wanted = wanted_norms(draft.asked(known), unit_noise=situation.unit_noise)
+    wanted = wanted_norms(draft.query_to_bound(known), unit_noise=situation.unit_noise)
     choice, query = _fitting(draft, situation, choice, share, delta, known)
     lost, rows = max(draft.lost, lost_share(situation, choice)), draft.rows(known, situation)
     part = Part(draft.query, number, draft.groups, draft.needed.recipes, choice, situation.kept, lost, rows, ends)

@@ -24,7 +24,7 @@ from lapwing.planning.loss_weights import weight_of
 from lapwing.planning.measures import CountMeasure, Measured, measured
 from lapwing.planning.per_unit_values import narrowed
 from lapwing.planning.planned import GroupLimits, Part
-from lapwing.planning.vector_bounds import Asked
+from lapwing.planning.vector_bounds import QueryToBound
 from lapwing.planning.vector_noise import KEY_SHARES
 from lapwing.statements import AggregateKind, PrivateQuery, scans_of
 
@@ -83,7 +83,7 @@ class Draft:
             needed = replace(needed, measures={}, quantiles={})
         return Draft(query, shape, needed, groups, lost, too_many, _nothing_to_sum(query, groups, shape, known, finder))
 
-    def asked(self, known: PlanningFacts) -> Asked:
+    def query_to_bound(self, known: PlanningFacts) -> QueryToBound:
         """The query for which bounds are chosen from norms."""
         facts, contributions = known.facts, known.contributions
         cells = None if self.groups is None else len(self.groups)
@@ -92,7 +92,7 @@ class Draft:
         bought = all(table in contributions for table in tables_of(source))
         rows = contributions_of(source, facts, contributions, None).rows() if bought else None
         one_in = one_in_of(source, facts, contributions, known.units)
-        return Asked(source, self.query.keys, self.shape, self.needed, cells, facts.account, allowed, rows, one_in)
+        return QueryToBound(source, self.query.keys, self.shape, self.needed, cells, facts.account, allowed, rows, one_in)
 
     @property
     def vectors(self) -> int:

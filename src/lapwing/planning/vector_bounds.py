@@ -60,7 +60,7 @@ class BoundedQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueryToBound:
     """A query before its bounds are chosen."""
 
     source: Relation
@@ -85,45 +85,45 @@ class Asked:
         return {name: item for name, item in self.needed.measures.items() if self.cells != 1 or not isinstance(item, UnitCount)}
 
 
-def wanted_norms(asked: Asked, *, unit_noise: float) -> tuple[UnitNorms, ...]:
+def wanted_norms(query: QueryToBound, *, unit_noise: float) -> tuple[UnitNorms, ...]:
     """The norms to buy before this query is planned; none if nothing would be clipped or norms are not informative."""
-    if asked.shape.rows_per_unit < ROWS_WORTH_MEASURING or unit_noise * asked.shape.rows_per_unit < NEGLIGIBLE:
+    if query.shape.rows_per_unit < ROWS_WORTH_MEASURING or unit_noise * query.shape.rows_per_unit < NEGLIGIBLE:
         return ()
-    if asked.account is Account.PURE and asked.cells != 1:
+    if query.account is Account.PURE and query.cells != 1:
         return ()
-    plain = not asked.needed.quantiles and all(
-        isinstance(recipe, CountMeasure | SumMeasure | AverageMeasure) for recipe in asked.needed.recipes
+    plain = not query.needed.quantiles and all(
+        isinstance(recipe, CountMeasure | SumMeasure | AverageMeasure) for recipe in query.needed.recipes
     )
-    measures = asked.measured()
-    if not plain or not are_measurable(asked.keys, list(measures.values()), asked.shape):
+    measures = query.measured()
+    if not plain or not are_measurable(query.keys, list(measures.values()), query.shape):
         return ()
-    return tuple(dict.fromkeys(asked.norms(measure) for measure in measures.values()))
+    return tuple(dict.fromkeys(query.norms(measure) for measure in measures.values()))
 
 
-def bounded(asked: Asked, fits: Mapping[UnitNorms, ContributionModel], noise_of: Callable[[str], float]) -> BoundedQuery | None:
+def bounded(query: QueryToBound, fits: Mapping[UnitNorms, ContributionModel], noise_of: Callable[[str], float]) -> BoundedQuery | None:
     """Caps for every vector from bought norms, or None if some were not bought. ``noise_of`` is a vector's noise when a unit adds 1."""
-    measures = asked.measured()
-    if not measures or any(asked.norms(measure) not in fits for measure in measures.values()):
+    measures = query.measured()
+    if not measures or any(query.norms(measure) not in fits for measure in measures.values()):
         return None
-    if asked.shape.rows_per_unit < ROWS_WORTH_MEASURING or (asked.account is Account.PURE and asked.cells != 1):
+    if query.shape.rows_per_unit < ROWS_WORTH_MEASURING or (query.account is Account.PURE and query.cells != 1):
         return None
-    cuts = {name: _cut(asked, measure, fits, noise_of(name)) for name, measure in measures.items()}
-    needed, cuts, followers, alike = _averages(asked, cuts)
+    cuts = {name: _cut(query, measure, fits, noise_of(name)) for name, measure in measures.items()}
+    needed, cuts, followers, alike = _averages(query, cuts)
     cuts |= {name: _of_average(cuts[name], noise_of(name)) for name in (*alike, *followers.values()) if not _is_shown(name, needed.recipes)}
-    whole_rows = asked.cells == 1 and _is_whole(asked.source) and all(item == RowCount() for item in measures.values())
+    whole_rows = query.cells == 1 and _is_whole(query.source) and all(item == RowCount() for item in measures.values())
     if whole_rows:
         cuts = {name: _at_whole_rows(cut, noise_of(name)) for name, cut in cuts.items()}
-    return BoundedQuery(needed, cuts, followers, alike, asked.rows_known and ROWS_ROOM * asked.rows_known, whole_rows)
+    return BoundedQuery(needed, cuts, followers, alike, query.rows_known and ROWS_ROOM * query.rows_known, whole_rows)
 
 
-def _cut(asked: Asked, measure: Measure, fits: Mapping[UnitNorms, ContributionModel], unit_noise: float) -> ClippingBound:
-    fit, cells = fits[asked.norms(measure)], asked.cells or GROUPS_GUESSED
-    row, unit, _ = row_range(norms_measure(measure), asked.shape.columns)
+def _cut(query: QueryToBound, measure: Measure, fits: Mapping[UnitNorms, ContributionModel], unit_noise: float) -> ClippingBound:
+    fit, cells = fits[query.norms(measure)], query.cells or GROUPS_GUESSED
+    row, unit, _ = row_range(norms_measure(measure), query.shape.columns)
     of_units, grain = isinstance(measure, UnitCount), None if isinstance(measure, GridSum) else 1.0
     total = float(fit.norms() ** 2 @ fit.expected) if of_units else None
     choice = best_cap(fit, unit_noise=unit_noise, cells=cells, total_l1=total, grain=grain)
-    of_all = asked.rows_allowed / asked.rows_known if asked.rows_known else None
-    return ClippingBound(fit, choice, cells, unit, not row.non_negative, of_units, grain, of_all, asked.one_in)
+    of_all = query.rows_allowed / query.rows_known if query.rows_known else None
+    return ClippingBound(fit, choice, cells, unit, not row.non_negative, of_units, grain, of_all, query.one_in)
 
 
 def _at_whole_rows(cut: ClippingBound, unit_noise: float) -> ClippingBound:
@@ -135,16 +135,18 @@ def _is_whole(source: Relation) -> bool:
     return isinstance(source, Scan) or (isinstance(source, Project) and _is_whole(source.source))
 
 
-def _averages(asked: Asked, cuts: dict[str, ClippingBound]) -> tuple[Measured, dict[str, ClippingBound], dict[str, str], dict[str, str]]:
+def _averages(
+    query: QueryToBound, cuts: dict[str, ClippingBound]
+) -> tuple[Measured, dict[str, ClippingBound], dict[str, str], dict[str, str]]:
     """Averages of sums with caps of their own, unless the centred sum scaled like its count has less noise."""
-    measures, recipes, followers = dict(asked.needed.measures), list(asked.needed.recipes), dict[str, str]()
+    measures, recipes, followers = dict(query.needed.measures), list(query.needed.recipes), dict[str, str]()
     alike: dict[str, str] = {}
     for index, recipe in enumerate(recipes):
         if not isinstance(recipe, AverageMeasure):
             continue
         centred = measures[recipe.total]
         assert isinstance(centred, GridSum)
-        row, _, _ = row_range(centred, asked.shape.columns)
+        row, _, _ = row_range(centred, query.shape.columns)
         if recipe.offset and cuts[recipe.count].choice.cap * row.magnitude < cuts[recipe.total].choice.cap:
             followers[recipe.total] = recipe.count
             continue
@@ -159,7 +161,7 @@ def _averages(asked: Asked, cuts: dict[str, ClippingBound]) -> tuple[Measured, d
         recipes[index] = replace(recipe, total=total, count=count, offset=0)
         alike |= {total: count, count: total}
     used = {name for recipe in recipes for name in vectors_of(recipe)}
-    needed = replace(asked.needed, measures={name: item for name, item in measures.items() if name in used}, recipes=tuple(recipes))
+    needed = replace(query.needed, measures={name: item for name, item in measures.items() if name in used}, recipes=tuple(recipes))
     return needed, {name: cut for name, cut in cuts.items() if name in used and name not in followers}, followers, alike
 
 

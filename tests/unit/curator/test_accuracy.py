@@ -28,7 +28,7 @@ from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.planned import PlannedStatement
 from lapwing.prices import statement_loss
 from lapwing.spread import half_width
-from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import ErrorTerm, ShareTerm
 from tests.support.sizes import spread
 
 NOWHERE = Span(0, 1, 1, 1)
@@ -38,11 +38,11 @@ PATIENTS = "SELECT COUNT(*) AS n FROM patients WHERE birth_year > 1950"
 
 
 def absolute(amount: int | Fraction, confidence: Fraction = SURE) -> Target:
-    return Target(ErrorAsked(Fraction(amount), NOWHERE), confidence)
+    return Target(ErrorTerm(Fraction(amount), NOWHERE), confidence)
 
 
 def relative(share: str, confidence: Fraction = SURE) -> Target:
-    return Target(ShareAsked(Fraction(share), NOWHERE), confidence)
+    return Target(ShareTerm(Fraction(share), NOWHERE), confidence)
 
 
 def make(directory: Path, *, delta: str = '"2^-40"', epsilon: str = "3") -> DataSet:
@@ -200,9 +200,9 @@ def test_what_is_accurate_enough_serves_and_what_is_not_does_not(clinic: DataSet
     assert isinstance(step_of(clinic, COUNT, absolute(math.floor(width * 0.9)), before), Buy)
     # In per cent an answer that was not bought for it must be a little better; one that was need not.
     share = Fraction(math.ceil(width), 50_000)
-    assert isinstance(step_of(clinic, COUNT, Target(ShareAsked(share, NOWHERE), SURE), before), Buy)
+    assert isinstance(step_of(clinic, COUNT, Target(ShareTerm(share, NOWHERE), SURE), before), Buy)
     bought = replace(before, for_target=True)
-    assert step_of(clinic, COUNT, Target(ShareAsked(share, NOWHERE), SURE), bought) == Serve(bought)
+    assert step_of(clinic, COUNT, Target(ShareTerm(share, NOWHERE), SURE), bought) == Serve(bought)
 
 
 def test_a_release_of_another_statement_is_not_used(clinic: DataSet) -> None:

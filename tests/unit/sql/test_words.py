@@ -13,7 +13,7 @@ from lapwing.catalog import Settings
 from lapwing.errors import Refused
 from lapwing.sql import bind
 from lapwing.sql.text.privacy_clause import statement_tokens
-from lapwing.sql.text.privacy_terms import Clause, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import Clause, EpsilonTerm, ErrorTerm, RhoTerm, ShareTerm
 from lapwing.sql.text.privacy_words import Question, ShowBudget, Words, read_words
 from tests.unit.sql.accepted import ACCEPTED
 from tests.unit.sql.clinic import FACTS, MOMENT, REFERENCES, UNIT_COLUMNS
@@ -64,7 +64,7 @@ def test_the_clause_is_blanked_and_keeps_every_place(dialect: str) -> None:
     assert not found.explain and len(found.statement) == len(text)
     assert found.statement.split() == [*COUNT.split(), "--", "a", "fifth", ";"]
     assert [place.start() for place in re.finditer("\n", found.statement)] == [place.start() for place in re.finditer("\n", text)]
-    assert found.clause is not None and isinstance(found.clause.asked, EpsilonAsked) and found.clause.asked.epsilon == Fraction(1, 5)
+    assert found.clause is not None and isinstance(found.clause.asked, EpsilonTerm) and found.clause.asked.epsilon == Fraction(1, 5)
     assert found.clause.confidence is not None and found.clause.confidence.value == Fraction(9, 10)
     span = found.clause.asked.span
     assert text[span.start : span.end] == "epsilon = 0.2" and (span.line, span.column) == (2, 15)
@@ -73,20 +73,20 @@ def test_the_clause_is_blanked_and_keeps_every_place(dialect: str) -> None:
 @pytest.mark.parametrize(
     ("terms", "kind", "value"),
     [
-        ("epsilon = 1", EpsilonAsked, Fraction(1)),
-        ("EPSILON=1e-3", EpsilonAsked, Fraction(1, 1000)),
-        ("rho = 0.001", RhoAsked, Fraction(1, 1000)),
-        ("error = 100", ErrorAsked, Fraction(100)),
-        ("error = '5%'", ShareAsked, Fraction(1, 20)),
-        ("confidence = 0.99, error = ' 2.5 % '", ShareAsked, Fraction(1, 40)),
-        ("Error = .5", ErrorAsked, Fraction(1, 2)),
+        ("epsilon = 1", EpsilonTerm, Fraction(1)),
+        ("EPSILON=1e-3", EpsilonTerm, Fraction(1, 1000)),
+        ("rho = 0.001", RhoTerm, Fraction(1, 1000)),
+        ("error = 100", ErrorTerm, Fraction(100)),
+        ("error = '5%'", ShareTerm, Fraction(1, 20)),
+        ("confidence = 0.99, error = ' 2.5 % '", ShareTerm, Fraction(1, 40)),
+        ("Error = .5", ErrorTerm, Fraction(1, 2)),
     ],
 )
 def test_what_can_be_asked_for(terms: str, kind: type, value: Fraction) -> None:
     asked = clause(f"{COUNT} WITH PRIVACY ({terms})").asked
     assert isinstance(asked, kind)
     match asked:
-        case EpsilonAsked(found) | RhoAsked(found) | ErrorAsked(found) | ShareAsked(found):
+        case EpsilonTerm(found) | RhoTerm(found) | ErrorTerm(found) | ShareTerm(found):
             assert found == value
 
 
@@ -209,7 +209,7 @@ def test_words_around_a_statement_do_not_change_it(name: str, dialect: str) -> N
     text = ACCEPTED[name]
     found = question(f"EXPLAIN PRIVACY {text}\nWITH PRIVACY (error = 5)", dialect)
     assert statement_tokens(found.statement) == statement_tokens(text)
-    assert found.explain and found.clause is not None and isinstance(found.clause.asked, ErrorAsked)
+    assert found.explain and found.clause is not None and isinstance(found.clause.asked, ErrorTerm)
 
 
 TERMS = ["epsilon", "rho", "error", "confidence", "scaled_groups", "true", "reuse", "only", "=", ",", "'5%'", "0.95"]

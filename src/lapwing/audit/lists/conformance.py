@@ -48,7 +48,7 @@ from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.laws import tail_upper
-from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import ErrorTerm, ShareTerm
 from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
 from lapwing.statements import QUANTILES
 
@@ -314,9 +314,9 @@ def _answered(worlds: Worlds, listed: Listed) -> _Why:
 def surely(words: Question) -> str | None:
     """The words that ask for the same accuracy, to be reached all but surely; None where a statement asks for none."""
     match None if words.clause is None else words.clause.asked:
-        case ErrorAsked(half_width):
+        case ErrorTerm(half_width):
             error = f"{float(half_width)!r}"
-        case ShareAsked(share):
+        case ShareTerm(share):
             error = f"'{float(100 * share)!r}%'"
         case _:
             return None
@@ -326,11 +326,11 @@ def surely(words: Question) -> str | None:
 def missed(answer: Answer, words: Question) -> bool:
     """Whether an answer misses the accuracy that words ask for."""
     asked = None if words.clause is None else words.clause.asked
-    if not isinstance(asked, ErrorAsked | ShareAsked):
+    if not isinstance(asked, ErrorTerm | ShareTerm):
         return False
     for name, intervals in answer.intervals.items():
         for value, bar in zip(answer.table.column(name).to_pylist(), intervals, strict=True):
-            allowed = float(asked.half_width) if isinstance(asked, ErrorAsked) else float(asked.share) * abs(value or 0.0)
+            allowed = float(asked.half_width) if isinstance(asked, ErrorTerm) else float(asked.share) * abs(value or 0.0)
             if value is None or bar is None or max(value - bar.lo, bar.hi - value) > allowed:
                 return True
     return not answer.intervals

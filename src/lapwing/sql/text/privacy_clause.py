@@ -16,22 +16,22 @@ from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused, Span
 from lapwing.kernel.accounting import EPSILON_MAX
 from lapwing.sql.text.privacy_terms import (
-    Asked,
     Clause,
     Confidence,
-    EpsilonAsked,
-    ErrorAsked,
+    EpsilonTerm,
+    ErrorTerm,
+    PriceTerm,
     Reuse,
-    ReuseAsked,
-    RhoAsked,
+    ReuseTerm,
+    RhoTerm,
     ScaledGroups,
-    ShareAsked,
+    ShareTerm,
 )
 from lapwing.sql.text.refusals import span_of
 
 TERMS = ("epsilon", "rho", "error", "confidence", "scaled_groups", "reuse")
 _VALUES = {"scaled_groups": "true or false", "reuse": "auto, never or only"}
-"""What terms that are no numbers may be."""
+"""The possible values of terms that are not numbers."""
 _EXAMPLE = "such as WITH PRIVACY (epsilon = 0.2) or WITH PRIVACY (error = '5%', confidence = 0.95)"
 _NUMBER = re.compile(r"(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?")
 """Digits are limited: 1e999999999 is a short text, but not a number that can be worked with exactly."""
@@ -48,13 +48,13 @@ class TokenizedText:
 
 
 def read_clause(text: str, *, settings: Settings, dialect: str) -> TokenizedText | None:
-    """The text with the clause that ends it, or None where it cannot be split; a clause elsewhere is refused."""
+    """The text split into tokens, with the clause at its end; None if it cannot be split. A clause elsewhere is refused."""
     try:
         tokens = Dialect.get_or_raise(dialect).tokenize(text)
     except SqlglotError:
         return None  # the binder refuses the text
     if len(tokens) > 2 * settings.statement_nodes_max + 64:
-        return None  # so here
+        return None  # likewise
     starts = [i for i in range(len(tokens) - 1) if _starts(tokens, i)]
     if not starts:
         return TokenizedText(None, (), tuple(tokens))
@@ -77,7 +77,7 @@ def read_clause(text: str, *, settings: Settings, dialect: str) -> TokenizedText
 def statement_tokens(text: str, tokens: Sequence[Token] | None = None, *, dialect: str = "duckdb") -> tuple[tuple[str, str], ...] | None:
     """The tokens of a text, by which two spellings of one statement are recognised as the same: white space and comments do not count.
 
-    ``tokens`` are those of the text, where it was split before.
+    ``tokens`` are the tokens of the text, if it has been split before.
     """
     if tokens is None:
         try:
@@ -88,7 +88,7 @@ def statement_tokens(text: str, tokens: Sequence[Token] | None = None, *, dialec
 
 
 def _starts(tokens: list[Token], i: int) -> bool:
-    """Whether WITH PRIVACY starts here, and not a common table expression that is called privacy."""
+    """Whether WITH PRIVACY starts here, and not a common table expression named privacy."""
     if tokens[i].token_type is not TokenType.WITH or not _is_word(tokens[i + 1], "PRIVACY"):
         return False
     after = tokens[i + 2] if i + 2 < len(tokens) else None
@@ -123,18 +123,18 @@ class _Written:
     tokens: tuple[Token, ...]
 
     def span(self, start: int, end: int) -> Span:
-        """Of the tokens from ``start`` up to ``end``."""
+        """The span of the tokens from ``start`` up to ``end``."""
         return span_of(self.text, self.tokens[start].start, self.tokens[end - 1].end + 1)
 
     def refuse(self, code: str, message: str, *, start: int, end: int, hint: str = "") -> Refused:
         return Refused(code, message, hint=hint, span=self.span(start, end))
 
     def clause(self) -> Clause:
-        """All terms read. Pre: the tokens are WITH PRIVACY ( .. )."""
-        asked: Asked | None = None
+        """The clause with all its terms. Pre: the tokens are WITH PRIVACY ( .. )."""
+        asked: PriceTerm | None = None
         confidence: Confidence | None = None
         scaled: ScaledGroups | None = None
-        reuse: ReuseAsked | None = None
+        reuse: ReuseTerm | None = None
         seen: set[str] = set()
         at, last = 3, len(self.tokens) - 1
         if at == last:
@@ -181,7 +181,7 @@ class _Written:
             raise self.refuse("number-unreadable", f"{what} must be a plain number", start=at + 2, end=end)
         return Fraction(written)
 
-    def _asked(self, name: str, at: int, end: int) -> Asked:
+    def _asked(self, name: str, at: int, end: int) -> PriceTerm:
         span = self.span(at, end)
         if name == "error":
             return self._error(at, end)
@@ -190,18 +190,18 @@ class _Written:
         if name == "epsilon":
             if not fits:
                 raise self.refuse("epsilon-invalid", f"epsilon must be above 0 and at most {EPSILON_MAX}", start=at + 2, end=end)
-            return EpsilonAsked(value, span)
+            return EpsilonTerm(value, span)
         if not fits:
             raise self.refuse("rho-invalid", f"rho must be above 0 and at most {EPSILON_MAX}", start=at + 2, end=end)
-        return RhoAsked(value, span)
+        return RhoTerm(value, span)
 
-    def _error(self, at: int, end: int) -> Asked:
+    def _error(self, at: int, end: int) -> PriceTerm:
         token = self.tokens[at + 2]
         if token.token_type is not TokenType.STRING:
             value = self._number(at, end, "error")
             if not 0 < value <= _ERROR_MAX:
                 raise self.refuse("error-invalid", "an error must be above 0", start=at + 2, end=end)
-            return ErrorAsked(value, self.span(at, end))
+            return ErrorTerm(value, self.span(at, end))
         number, sign, rest = token.text.partition("%")
         if end != at + 3 or not sign or rest.strip() or _NUMBER.fullmatch(number.strip()) is None:
             hint = "write error = 100, or error = '5%' for a share of the value"
@@ -209,7 +209,7 @@ class _Written:
         share = Fraction(number.strip()) / 100
         if not 0 < share <= 1:
             raise self.refuse("error-invalid", "an error in per cent must be above 0 and at most 100", start=at + 2, end=end)
-        return ShareAsked(share, self.span(at, end))
+        return ShareTerm(share, self.span(at, end))
 
     def _confidence(self, at: int, end: int) -> Confidence:
         value = self._number(at, end, "confidence")
@@ -223,8 +223,8 @@ class _Written:
             raise self.refuse("privacy-words", "scaled_groups must be true or false", start=at + 2, end=end)
         return ScaledGroups(value == "true", self.span(at, end))
 
-    def _reuse(self, at: int, end: int) -> ReuseAsked:
+    def _reuse(self, at: int, end: int) -> ReuseTerm:
         value = self.tokens[at + 2].text.lower()
         if end != at + 3 or value not in [*Reuse] or not _is_word(self.tokens[at + 2], value.upper()):
             raise self.refuse("privacy-words", "reuse must be auto, never or only", start=at + 2, end=end)
-        return ReuseAsked(Reuse(value), self.span(at, end))
+        return ReuseTerm(Reuse(value), self.span(at, end))

@@ -1,4 +1,4 @@
-"""What ``WITH PRIVACY (..)`` may ask for: a price or an error, a confidence, groups scaled by a model, and whether releases answer."""
+"""The terms of ``WITH PRIVACY (..)``: a price or an error, a confidence, groups scaled by a model, and whether releases may answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lapwing.errors import Span
 
 
 @dataclass(frozen=True, slots=True)
-class EpsilonAsked:
+class EpsilonTerm:
     """``epsilon = 0.2``: for the whole statement."""
 
     epsilon: Fraction
@@ -19,7 +19,7 @@ class EpsilonAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class RhoAsked:
+class RhoTerm:
     """``rho = 0.001``: for the whole statement."""
 
     rho: Fraction
@@ -27,7 +27,7 @@ class RhoAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorAsked:
+class ErrorTerm:
     """``error = 100``: no error bar may be longer to one side than this."""
 
     half_width: Fraction
@@ -35,14 +35,14 @@ class ErrorAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class ShareAsked:
+class ShareTerm:
     """``error = '5%'``: no error bar may be longer to one side than this share of the value's size."""
 
     share: Fraction
     span: Span
 
 
-Asked: TypeAlias = EpsilonAsked | RhoAsked | ErrorAsked | ShareAsked
+PriceTerm: TypeAlias = EpsilonTerm | RhoTerm | ErrorTerm | ShareTerm
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +55,24 @@ class Confidence:
 
 @dataclass(frozen=True, slots=True)
 class ScaledGroups:
-    """``scaled_groups = true``: counts and sums of groups are measured at a low bound and scaled up to a total measured at its own."""
+    """``scaled_groups = true``: counts and sums of groups are measured at a low bound, and scaled up to a total that has its own bound."""
 
     value: bool
     span: Span
 
 
 class Reuse(StrEnum):
-    """Whether a release that was bought before may answer a statement, for nothing."""
+    """Whether a release that was bought before may answer a statement, free of charge."""
 
     AUTO = "auto"
-    """Where it is at least as accurate as what would be bought."""
+    """If it is at least as accurate as the answer that would be bought."""
     NEVER = "never"
     ONLY = "only"
-    """However accurate it is; a statement that no release covers is refused."""
+    """Whatever its accuracy; a statement that no release covers is refused."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReuseAsked:
+class ReuseTerm:
     """``reuse = only``."""
 
     value: Reuse
@@ -84,7 +84,7 @@ class Clause:
     """``WITH PRIVACY (..)``: at most one of epsilon, rho and error; and perhaps a confidence, whether groups are scaled, and reuse."""
 
     span: Span
-    asked: Asked | None = None
+    asked: PriceTerm | None = None
     confidence: Confidence | None = None
     scaled_groups: ScaledGroups | None = None
-    reuse: ReuseAsked | None = None
+    reuse: ReuseTerm | None = None
