@@ -49,7 +49,7 @@ BUILT_IN: tuple[FunctionReference, ...] = (
         "x [, digits]",
         NUMBERS,
         "as x",
-        "rounded, halves away from 0; digits -9 to 9, negative ones are noughts before the point",
+        "rounded, halves away from 0; digits -9 to 9, negative ones are zeros before the point",
         "ROUND(cost, 1)",
         "ROUND(cost - 2500, -2)",
         "ROUND(minutes - 240, -1)",

@@ -246,8 +246,7 @@ class ScalarSubqueries:
         return Value(sql, value.kind, value.form, node, mark=mark[0] if mark else None, number=value.number)
 
     def _is_single(self, answered: AnsweredSelect) -> bool:
-        """Whether an answer has at most one row, whatever the noise: aggregates without groups, or LIMIT 1. Without a row the value is
-        NULL."""
+        """Whether an answer has at most one row, whatever the noise: aggregates without groups, or LIMIT 1. Without a row it is NULL."""
         post = answered.post
         if post.limit in (0, 1):
             return True

@@ -1,4 +1,4 @@
-"""The list of SELECT and the small clauses around it: names of outputs, ordinals, LIMIT, ORDER BY."""
+"""The list of SELECT and the clauses around it: names of outputs, ordinals, LIMIT, ORDER BY."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def bound_in_order(outputs: Outputs, items: Sequence[SelectItem]) -> list[Value]
 
 
 def distinct_names(names: list[str]) -> list[str]:
-    """The names with a number after those that came before, so that each column of the answer can be named."""
+    """The names, with a number appended to repeated ones, so that each column of the answer has a distinct name."""
     unique: list[str] = []
     for name in names:
         candidate, number = name, 1
@@ -159,7 +159,7 @@ def _ordered(outputs: Outputs, node: exp.Expr, values: list[Value]) -> list[str]
 
 
 def sorted_by(outputs: Outputs, node: exp.Expr, values: list[Value]) -> Value:
-    """What ORDER BY and DISTINCT ON name: a column by its place, an alias, which comes before a column of that name, or an expression."""
+    """A term of ORDER BY or DISTINCT ON: the number of a column, an alias (which precedes a column of that name), or an expression."""
     if type(node) is exp.Literal and not node.is_string:
         return nth(outputs.session, node, values)
     if type(node) is exp.Column:
@@ -174,7 +174,7 @@ def sorted_by(outputs: Outputs, node: exp.Expr, values: list[Value]) -> Value:
 
 
 def _readable(source: Source, node: exp.Expr) -> str:
-    """The name of an output without alias: its text, in small letters except for constants."""
+    """The name of an output without alias: its text, in lower case except for constants."""
     if type(node) is exp.Column:
         return node.name.lower()
     span = source.span(node)

@@ -1,4 +1,4 @@
-"""UNION, EXCEPT and INTERSECT of rows: each combination once per unit. They need the unit in both parts, in the same place."""
+"""UNION, EXCEPT and INTERSECT of rows: each combination once per unit. They need the unit in both parts, in the same position."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def united_once(session: Session, facts: Facts, rows: Rows, node: exp.Expr) -> R
 
 
 def compared(session: Session, facts: Facts, parts: list[Rows], node: exp.Expr, *, negated: bool) -> Rows:
-    """Rows of the first part that the second has too, or with ``negated`` has not; each combination once per unit."""
+    """Rows of the first part that the second also has or, with ``negated``, does not have; each combination once per unit."""
     first, second = parts
     if len(first.names) != len(second.names):
         raise session.refuse("union-columns", "both parts need the same number of columns", node=node)
@@ -45,7 +45,7 @@ def compared(session: Session, facts: Facts, parts: list[Rows], node: exp.Expr, 
 
 
 def _rows(session: Session, facts: Facts, relation: Relation, like: Rows, units: frozenset[str], node: exp.Expr) -> Rows:
-    """The columns of ``like``; the unit is one in name only now."""
+    """The columns of ``like``; the unit is now a virtual column."""
     try:
         columns = dict(shape_of(relation, facts).columns)
     except Refused as error:

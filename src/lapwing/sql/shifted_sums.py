@@ -1,6 +1,6 @@
 """SUM(x + 1), SUM(x + 2) and so on: sums of one column, each shifted by a constant. They are SUM(x) + 1 * COUNT(x), and so on.
 
-All of them follow from two measured values, so the price is shared by two. A single such sum is measured directly.
+All of them follow from two measured values, so only these two share the price. A single such sum is measured directly.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lapwing.sql.rows.aggregates import Aggregates
 from lapwing.sql.text import constants
 
 SHARED_MIN = 3
-"""So many sums of one column are taken together."""
+"""Least number of sums of one column that are computed from two shared values."""
 _WHOLE = re.compile("[0-9]{1,6}")
 
 
@@ -30,7 +30,7 @@ def shifted_columns(nodes: Iterable[exp.Expr]) -> Mapping[tuple[str, str], int]:
 
 
 def shifted_sum(aggregates: Aggregates, node: exp.Expr, query: int, shared: Mapping[tuple[str, str], int]) -> Value | None:
-    """The sum as made of two others, where enough sums share them; None elsewhere."""
+    """The sum computed from two shared values, if enough sums share them; else None."""
     base = _column(node)
     if base is None or type(node.this) is exp.Column or shared.get(_name(base), 0) < SHARED_MIN or not aggregates.is_whole(base):
         return None
@@ -49,7 +49,7 @@ def shifted_sum(aggregates: Aggregates, node: exp.Expr, query: int, shared: Mapp
 
 
 def _column(node: exp.Expr) -> exp.Expr | None:
-    """The column that a sum is of, perhaps shifted by a whole number that is not large."""
+    """The column in a sum, perhaps shifted by a small whole number."""
     inner = node.this if type(node) is exp.Sum else None
     if isinstance(inner, exp.Add | exp.Sub):
         constant = inner.expression

@@ -15,12 +15,12 @@ from lapwing.sql.text.reader import Session
 from lapwing.statements import KeyOutput, PostProcess, PrivateQuery, RowsAtMost, Statement
 
 DECIDING_MAX = 8
-"""Most answers among rows in one statement. Each is bound twice, once to see that it is one, so those inside one another add up fast."""
+"""Most answers used with rows in one statement. Each is bound twice, first to recognise it as an answer, so nested ones multiply."""
 
 
 @dataclass(frozen=True, slots=True)
 class PriorBinding:
-    """What was known before a query was bound that may turn out to be an answer of another statement."""
+    """The state of binding before a query that may turn out to be an answer of a separate statement."""
 
     privates: int
     spans: int
@@ -31,11 +31,11 @@ class PriorBinding:
 
     @classmethod
     def of(cls, session: Session, environment: Environment, privates: int, spans: int) -> PriorBinding:
-        """As it is now."""
+        """The current state."""
         return cls(privates, spans, len(session.first), tuple(session.crossed), session.aggregates_answers, environment.bound())
 
     def return_to(self, session: Session) -> None:
-        """Forget what was bound since."""
+        """Return to this state."""
         del session.first[self.first :]
         session.crossed, session.aggregates_answers = list(self.crossed), self.aggregates_answers
         restore(self.names)
@@ -44,7 +44,7 @@ class PriorBinding:
 def decided(
     session: Session, node: exp.Expr, answered: AnsweredSelect, privates: Sequence[PrivateQuery], post: PostProcess, statement: Statement
 ) -> SubqueryResult:
-    """The answer of a statement that comes first, as far as it is bought."""
+    """The answer of a statement that is bought first; without rows until it is bought."""
     number = len(session.first)
     session.first.append(statement)
     kinds: list[Kind] = []
@@ -60,7 +60,7 @@ def decided(
 
 
 def _apart(answered: AnsweredSelect, privates: Sequence[PrivateQuery]) -> frozenset[int] | None:
-    """The columns of an answer that are unique by the statement itself."""
+    """The columns of an answer whose values together identify a row, by the statement alone; None if that is unknown."""
     post = answered.post
     if post.limit in (0, 1):
         return frozenset()

@@ -44,7 +44,7 @@ def union_of_rows(session: Session, facts: Facts, parts: list[Rows], node: exp.E
 
 
 def union_of_answers(session: Session, privates: list[PrivateQuery | None], parts: list[AnsweredSelect], node: exp.Expr) -> AnsweredSelect:
-    """Both answers, one under the other."""
+    """The rows of both answers, one after the other."""
     first = parts[0]
     for part in parts[1:]:
         if [value.kind for value in part.values] != [value.kind for value in first.values]:
@@ -65,7 +65,7 @@ def union_of_answers(session: Session, privates: list[PrivateQuery | None], part
 
 
 def _one_vector(privates: list[PrivateQuery | None], parts: list[AnsweredSelect]) -> AnsweredSelect | None:
-    """Branches over one relation that exclude one another are one vector with one bound: charged once, not once each."""
+    """Branches over one relation that exclude one another are one vector with one bound, which is charged once, not per branch."""
     numbers = [part.post.rows_of for part in parts]
     if any(number is None or number != len(privates) - len(parts) + i for i, number in enumerate(numbers)):
         return None
@@ -85,7 +85,7 @@ def _one_vector(privates: list[PrivateQuery | None], parts: list[AnsweredSelect]
 
 
 def _same_but_query(first: AnsweredSelect, other: AnsweredSelect) -> bool:
-    """Whether two answers do the same with the same columns of their own query, and nothing else."""
+    """Whether two answers compute the same from the columns of their own queries, and have no other clauses."""
     a, b = first.post, other.post
     plain = all(p == PostProcess(p.outputs, source=p.source, rows_of=p.rows_of) for p in (a, b))
     swapped = [o.sql.replace(f"q{b.rows_of}.", f"q{a.rows_of}.") for o in b.outputs]

@@ -1,7 +1,7 @@
-"""Subqueries for values of one unit: aggregates over the unit's rows elsewhere, as columns of each of its rows here.
+"""Subqueries for values of one unit: aggregates over other rows of the unit, as columns of each of its rows here.
 
 ``(SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id)`` is one value per unit; with more equalities, one per unit and values
-of these columns. It is joined to the rows on the unit. Where there is nothing to aggregate, a count is 0 and everything else NULL. LATERAL
+of these columns. It is joined to the rows on the unit. Where there are no rows to aggregate, a count is 0 and everything else NULL. LATERAL
 is the same with several values.
 """
 
@@ -36,7 +36,7 @@ class UnitValues:
     subqueries: Subqueries
 
     def reaches_out(self, scalars: Scalars, select: exp.Expr) -> bool:
-        """Whether a SELECT names a column that only rows outside have; without reading it."""
+        """Whether a SELECT names a column that only the outer rows have; without reading it."""
         if type(select) is not exp.Select or not isinstance(select.args.get("from_"), exp.From):
             return False
         items = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
@@ -65,7 +65,7 @@ class UnitValues:
         return named[0][1]
 
     def columns(self, scalars: Scalars, select: exp.Expr, environment: Environment) -> list[tuple[str, Typed]]:
-        """What a SELECT of aggregates lists, by name, as expressions over the rows outside."""
+        """The list of a SELECT of aggregates, by name, as expressions over the outer rows."""
         session = scalars.session
         if type(select) is not exp.Select or not is_set(select.args.get("from_")):
             raise _no_aggregate(scalars, select)
@@ -99,7 +99,7 @@ class UnitValues:
         return [(name, Typed(value, domain_of(value, scope.columns), typed.node, typed.parts)) for name, value, typed in outside]
 
     def lateral(self, scalars: Scalars, join: exp.Expr, environment: Environment, alias: Callable[[exp.Expr], str]) -> list[Typed]:
-        """An item of FROM that is such a SELECT; the conditions of its ON are returned. It has one row for each row, whatever the join."""
+        """Add an item of FROM that is such a SELECT; returns the conditions of ON. It has one row for each row, whatever the join."""
         session, scope = scalars.session, scalars.scope
         with session.reading(join) as clause, session.reading(clause.node_of("this")) as lateral:
             clause.require_absent("method", "using")

@@ -1,4 +1,4 @@
-"""Scalar expressions over protected rows: from the foreign tree to the kernel's closed list, each with the domain the kernel gives it.
+"""Scalar expressions over protected rows: from the parser's tree to the kernel's closed list, each with the domain the kernel gives it.
 
 This module holds what all of them share; ``operators``, ``functions``, ``dates`` and ``texts`` hold one handler for each class of node.
 """
@@ -23,7 +23,7 @@ from lapwing.sql.text import constants
 from lapwing.sql.text.reader import Reader, Session
 
 PARTS_MAX = 10_000
-"""Most parts of one expression over rows, written out; a long list of declared texts needs some thousands."""
+"""Most parts of one expression over rows, fully expanded; a long list of declared texts needs several thousand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Handler:
 
 
 def function(bind: Callable[[Scalars, Reader], Typed], *names: str) -> Handler:
-    """A handler of a function. A parser gives several names one class; only names checked to mean the same are accepted."""
+    """A handler of a function. The parser has one class for several names; only names that were checked to mean the same are accepted."""
     return Handler(bind, frozenset(names))
 
 
@@ -47,11 +47,11 @@ class Scalars:
     scope: Scope
     handlers: Mapping[type[exp.Expr], Handler]
     aliases: dict[str, exp.Expr] = field(default_factory=dict, kw_only=True)
-    """What SELECT gives a name to, in small letters, for use elsewhere in it; filled once WHERE has been read, which sees none."""
+    """Expressions of SELECT by alias, in lower case, for use elsewhere in it; filled after WHERE is read, which sees no alias."""
     answers: Callable[[exp.Expr], Typed] | None = field(default=None, kw_only=True)
-    """Binds a scalar subquery, an answer that decides; None if none is allowed."""
+    """Binds a scalar subquery that is an answer; None if none is allowed."""
     _meant: dict[str, Typed | None] = field(default_factory=dict, kw_only=True)
-    """Those bound so far, each once; None while it is being bound."""
+    """The aliases bound so far; None while one is being bound."""
 
     def alias(self, name: str) -> Typed | None:
         """The expression of an alias of SELECT; None if there is none, or if it would refer to itself."""
@@ -118,7 +118,7 @@ class Scalars:
         return Typed(Call(called, expressions), domain, node, self._parts(node, arguments))
 
     def _parts(self, node: exp.Expr, inside: Sequence[Typed]) -> int:
-        """Refuse what short text would blow up: functions that use an argument twice, one inside the other."""
+        """Refuse expressions that grow too large when expanded: nested functions that each use an argument twice."""
         parts = 1 + sum(argument.parts for argument in inside)
         if parts > PARTS_MAX:
             raise self.session.refuse("statement-too-large", f"once expanded, this expression has more than {PARTS_MAX} parts", node=node)
@@ -166,7 +166,7 @@ class Scalars:
 
 
 def unsupported(session: Session, node: exp.Expr) -> Refused:
-    """The refusal of a node of a class that is not read here."""
+    """The refusal of a node whose class is not supported here."""
     if isinstance(node, exp.Window):
         return session.refuse(
             "window-unsupported",
@@ -210,7 +210,7 @@ _INSTEAD = {
     "localtime": _MOMENT_INSTEAD,
     "clock_timestamp": _MOMENT_INSTEAD,
 }
-"""What can be written instead of a function, by how its name starts."""
+"""Replacements of functions, by the start of their names."""
 
 
 def unknown_function(session: Session, node: exp.Expr) -> Refused:
@@ -250,7 +250,7 @@ def column(scalars: Scalars, node: exp.Expr, name: str, table: Qualifier | None)
 
 
 def computed_column(scalars: Scalars, node: exp.Expr, name: str) -> Typed:
-    """A column that no relation has."""
+    """A column that is an expression, not a column of a relation."""
     found = scalars.scope.computed[name]
     scalars.session.supposed += found.is_supposed
     return Typed(found.expression, scalars.scope.columns[name], node, found.parts)
@@ -269,7 +269,7 @@ def is_star(node: exp.Expr) -> bool:
 
 
 def read_star(session: Session, node: exp.Expr) -> tuple[Qualifier | None, frozenset[str]]:
-    """The qualifier of a star, and the names that EXCLUDE leaves out, in small letters. Pre: ``is_star``."""
+    """The qualifier of a star, and the names that EXCLUDE leaves out, in lower case. Pre: ``is_star``."""
     with session.reading(node) as reader:
         if type(node) is exp.Star:
             return None, _excluded(session, reader)

@@ -1,4 +1,4 @@
-"""Dates made of numbers, and dates cut to periods of any length; each is a composition of the kernel's closed list."""
+"""Dates built from numbers, and dates truncated to periods of any length; each is a composition of the kernel's closed list."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from lapwing.sql.scalars.typed import Typed
 _SHIFT = 719_468
 """Days from 0000-03-01 to 1970-01-01."""
 _MONDAY = calendar.to_days(datetime.date(2000, 1, 3))
-"""Where periods of whole days and less start, as in DuckDB."""
+"""The origin of periods of days and shorter units, as in DuckDB."""
 _MONTHS = {1: "month", 3: "quarter", 12: "year"}
 
 
 def _make_date(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
     """The day number of a year, month and day: years are counted from March, so that the leap day is the last of a year.
 
-    Clamped to the first and last day there can be, which changes no value: the sum of the parts' intervals is a few days wider.
+    The result is clamped to the first and last possible day. That changes no value: the interval of the sum is a few days wider.
     """
     year, month, day = (composer.bind(node) for node in nodes)
     first, last = _ends(composer, year, month, day)
@@ -51,7 +51,7 @@ def _make_date(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
 
 
 def _ends(composer: Composer, *parts: Typed) -> tuple[int, int]:
-    """The first and the last day; refused unless every year, month and day there can be is a date."""
+    """The first and the last day; refused unless every possible year, month and day is a date."""
     ranges = [part.domain for part in parts if isinstance(part.domain, IntegerDomain)]
     if len(ranges) < len(parts):
         raise composer.scalars.session.refuse("type-mismatch", "MAKE_DATE takes whole numbers", node=composer.node)
@@ -69,7 +69,7 @@ def _ends(composer: Composer, *parts: Typed) -> tuple[int, int]:
 
 
 def _time_bucket(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
-    """The start of the period of this length that a date lies in."""
+    """The start of the period of this length that contains a date."""
     if type(nodes[0]) is not exp.Interval:
         raise _length(composer, nodes[0])
     count, unit = date_arithmetic.constant_interval(composer.scalars, nodes[0])
@@ -99,11 +99,11 @@ _CUTS = (
     (3_600_000_000, Function.TRUNCATE_HOUR),
     (60_000_000, Function.TRUNCATE_MINUTE),
 )
-"""What a moment is cut to first, which changes nothing where a period is made of it: what is cut so can be listed."""
+"""Units that a timestamp is truncated to first, if the period is a multiple of the unit: truncated values are few enough to list."""
 
 
 def _start(composer: Composer, number: Typed, *, origin: int, length: int) -> Typed:
-    """The number less what is left of it after whole periods; counted from a start before all of them, so that nothing is negative."""
+    """The number minus its remainder after whole periods, counted from an origin before all values, so that nothing is negative."""
     first = number.domain.lo if isinstance(number.domain, IntegerDomain) else origin
     before = origin + min(first - origin, 0) // length * length
     left = composer.call(Function.MODULO, composer.call(Function.SUBTRACT, number, composer.integer(before)), composer.integer(length))

@@ -35,7 +35,7 @@ def is_interval(node: exp.Expr) -> bool:
 
 
 def interval(scalars: Scalars, node: exp.Expr) -> tuple[Typed, str]:
-    """A whole number of one unit: a constant one, or that times something. Pre: ``is_interval``."""
+    """A whole number of one unit: a constant, perhaps times an expression. Pre: ``is_interval``."""
     if type(node) is exp.Interval:
         written_count, unit = constant_interval(scalars, node)
         return _number(scalars, node, written_count), unit
@@ -53,7 +53,7 @@ def interval(scalars: Scalars, node: exp.Expr) -> tuple[Typed, str]:
 
 
 def _product(scalars: Scalars, node: exp.Expr, count: Typed, factor: Typed) -> Typed:
-    """Of whole numbers; of constants a constant."""
+    """The product of whole numbers; of constants it is a constant."""
     values = count.expression, factor.expression
     if all(isinstance(value, Literal) and isinstance(value.value, int) for value in values):
         return _number(
@@ -85,7 +85,7 @@ def _refuse(scalars: Scalars, node: exp.Expr) -> Refused:
 
 
 def moved(scalars: Scalars, node: exp.Expr, value: Typed, count: Typed, unit: str) -> Typed:
-    """A date or timestamp this many units later. A date stays a date, unless it is moved by hours or less."""
+    """A date or timestamp this many units later. A date stays a date, unless the unit is an hour or shorter."""
     if value.kind not in (Kind.DATE, Kind.TIMESTAMP):
         raise scalars.session.refuse("type-mismatch", "an interval can be added only to a date or timestamp", node=node)
     if unit in MONTHS:
@@ -104,7 +104,7 @@ def moved(scalars: Scalars, node: exp.Expr, value: Typed, count: Typed, unit: st
 
 
 def microseconds_of(scalars: Scalars, node: exp.Expr, count: Typed, unit: str) -> Typed:
-    """How long a number of units is, or refuse: months have no one length."""
+    """The length of a number of units, or refuse: months have no fixed length."""
     if unit in MONTHS:
         hint = "write days: INTERVAL '30 days'"
         raise scalars.session.refuse("interval-unsupported", "months have no fixed length", node=node, hint=hint)
@@ -113,7 +113,7 @@ def microseconds_of(scalars: Scalars, node: exp.Expr, count: Typed, unit: str) -
 
 
 def negative(scalars: Scalars, node: exp.Expr, count: Typed) -> Typed:
-    """The same number of units back."""
+    """The negative of a number of units."""
     return _product(scalars, node, count, _number(scalars, node, -1))
 
 
@@ -128,7 +128,7 @@ def _months_later(scalars: Scalars, node: exp.Expr, value: Typed, months: int) -
 
 
 def days_later(scalars: Scalars, node: exp.Expr, value: Typed, called: Function, days: Typed) -> Typed:
-    """A date and a whole number of days more (ADD) or fewer (SUBTRACT)."""
+    """A date this many days later (ADD) or earlier (SUBTRACT)."""
     constants = value.expression, days.expression
     if all(isinstance(constant, Literal) and isinstance(constant.value, int) for constant in constants):
         day, count = (constant.value for constant in constants if isinstance(constant, Literal) and isinstance(constant.value, int))
@@ -142,7 +142,7 @@ def _number(scalars: Scalars, node: exp.Expr, value: int) -> Typed:
 
 
 def dated_sum(scalars: Scalars, node: exp.Expr, called: Function, left: Typed, right: Typed) -> Typed | None:
-    """A sum or difference in which a date takes part; None where none does."""
+    """A sum or difference with a date in it; None for any other."""
     kinds = left.kind, right.kind
     if called is Function.SUBTRACT and kinds == (Kind.DATE, Kind.DATE):
         return scalars.call(node, called, *(scalars.call(node, Function.DAY_NUMBER, side) for side in (left, right)))
@@ -176,7 +176,7 @@ def difference(scalars: Scalars, node: exp.Expr, unit: str, start: Typed, end: T
                 return call(Function.DAY_NUMBER, value)
             case _:
                 moment = as_timestamp(scalars, node, value)
-                # cut to the hour or minute first: what is divided is then a whole number of units, before 1970 too
+                # truncated to the hour or minute first: the dividend is then a whole number of units, before 1970 too
                 cut = call(Function.TRUNCATE_HOUR if unit == "hour" else Function.TRUNCATE_MINUTE, moment)
                 whole = call(Function.INTEGER_DIVIDE, call(Function.MICROSECONDS, cut), constant(MICROSECONDS[unit]))
                 return call(Function.ADD, whole, call(Function.SECOND, moment)) if unit == "second" else whole

@@ -43,7 +43,7 @@ _STRFTIME: dict[str, tuple[str, Write]] = {
     "%j": ("day", lambda day: f"{(day - day.replace(month=1, day=1)).days + 1:03}"),
     "%%": ("year", lambda _: "%"),
 }
-"""Directives of STRFTIME: the shortest period on which each is constant, and the text."""
+"""Directives of STRFTIME: the longest period on which each is constant, and the text."""
 _TO_CHAR: dict[str, tuple[str, Write]] = {
     "YYYY": _STRFTIME["%Y"],
     "YY": _STRFTIME["%y"],
@@ -66,7 +66,7 @@ _FINENESS = ("year", "quarter", "month", "day")
 
 
 def _written(composer: Composer, nodes: tuple[exp.Expr, ...], tokens: re.Pattern[str], known: dict[str, tuple[str, Write]]) -> Typed:
-    """The text of a date after a pattern: a look-up of the periods in the declared range on which it is constant."""
+    """The text of a date by a pattern: a look-up over the periods of the declared range on which it is constant."""
     value, pattern = composer.bind(nodes[0]), composer.constant_text(nodes[1])
     parts = tokens.findall(pattern)
     if "".join(parts) != pattern or any(token.startswith("%") and token not in known for token in parts):
@@ -86,7 +86,7 @@ def _written(composer: Composer, nodes: tuple[exp.Expr, ...], tokens: re.Pattern
 
 
 def _chosen(composer: Composer, value: Typed, starts: list[datetime.date], texts: list[str]) -> Typed:
-    """The text of the period that the date lies in, by halving: an engine then compares a date ten times, not a thousand."""
+    """The text of the period that contains the date, by bisection: an engine then compares a date ten times, not a thousand."""
     if len(texts) == 1:
         return composer.text(texts[0])
     half = len(texts) // 2
@@ -122,7 +122,7 @@ def _to_char(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
 
 
 def _read(composer: Composer, nodes: tuple[exp.Expr, ...], known: dict[str, str]) -> dict[str, str]:
-    """The parts of a constant text after a pattern, by their names."""
+    """The parts of a constant text, read by a pattern, by their names."""
     text, pattern = composer.constant_text(nodes[0]), composer.constant_text(nodes[1]).upper()
     words = _READ_TOKEN.findall(pattern)
     parts = [word for word in words if word in _READ]
@@ -351,7 +351,7 @@ NAMED: tuple[NamedFunction, ...] = (
         "'text', 'pattern'",
         2,
         _to_date,
-        "the date that a constant text is: YYYY MM DD",
+        "the date in a constant text: YYYY MM DD",
         gives="date",
         total=_CONSTANT,
         differs="PostgreSQL's, which also reads text that does not have the pattern",
@@ -363,7 +363,7 @@ NAMED: tuple[NamedFunction, ...] = (
         "'text', 'pattern'",
         2,
         _to_timestamp,
-        "the moment that a constant text is: " + " ".join(_READ),
+        "the timestamp in a constant text: " + " ".join(_READ),
         gives="timestamp",
         total=_CONSTANT,
         differs="PostgreSQL's, which has a time zone; DuckDB's counts seconds since 1970",

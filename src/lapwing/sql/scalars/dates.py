@@ -109,7 +109,7 @@ def _truncate(scalars: Scalars, reader: Reader) -> Typed:
 
 
 def truncated(scalars: Scalars, node: exp.Expr, called: Function, value: Typed) -> Typed:
-    """The start of a part; of a constant a constant, so that a statement whose moment is cut is the same until the part ends."""
+    """The start of a part. Of a constant it is a constant, so that a statement with a truncated NOW() is the same until the part ends."""
     cut = scalars.call(node, called, value)
     if isinstance(value.expression, Literal) and isinstance(cut.domain, DateDomain | TimestampDomain):
         return scalars.constant(node, Literal(cut.domain.lo, value.kind))
@@ -117,7 +117,7 @@ def truncated(scalars: Scalars, node: exp.Expr, called: Function, value: Typed) 
 
 
 def _date(scalars: Scalars, reader: Reader) -> Typed:
-    """DATE(x), the word for a cast that Looker and others write."""
+    """DATE(x), a cast in the syntax of Looker and others."""
     value = scalars.bind(reader.node_of("this"))
     if isinstance(value.expression, Literal) and isinstance(value.expression.value, str):
         return scalars.constant(reader.node, constants.date(value.expression.value, scalars.session, value.node))

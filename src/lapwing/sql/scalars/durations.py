@@ -1,4 +1,4 @@
-"""The time between two moments: not a value by itself, but its seconds are, and it can be compared with an INTERVAL."""
+"""The time between two timestamps: it is not a value, but its seconds are, and it can be compared with an INTERVAL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader
 
 _MOMENTS = ({Kind.TIMESTAMP}, {Kind.DATE, Kind.TIMESTAMP})
-"""Kinds of two values whose difference is a time; that of two days is a number, as everywhere."""
+"""Kinds of two values whose difference is a time; that of two dates is a number, as everywhere."""
 
 
 def part_of(scalars: Scalars, node: exp.Expr, part: str, dated: exp.Expr) -> Typed:
@@ -29,7 +29,7 @@ def part_of(scalars: Scalars, node: exp.Expr, part: str, dated: exp.Expr) -> Typ
 
 
 def compare_with_interval(scalars: Scalars, node: exp.Expr, called: Function, sides: tuple[exp.Expr, exp.Expr]) -> Typed:
-    """A comparison of a difference of two moments with an INTERVAL, in microseconds."""
+    """A comparison of a difference of two timestamps with an INTERVAL, in microseconds."""
     return scalars.call(node, called, *(_duration(scalars, side) for side in sides))
 
 
@@ -46,7 +46,7 @@ def _duration(scalars: Scalars, node: exp.Expr) -> Typed:
 
 
 def _difference(scalars: Scalars, node: exp.Expr) -> tuple[Typed, bool]:
-    """The microseconds between two moments, and True, where a node is their difference; its value, and False, where it is not."""
+    """The microseconds between two timestamps, and True, if a node is their difference; else its value, and False."""
     if type(node) is exp.Paren:
         with scalars.session.reading(node) as reader:
             return _difference(scalars, reader.node_of("this"))

@@ -21,7 +21,7 @@ REALS = frozenset({exp.DType.DOUBLE, exp.DType.FLOAT, exp.DType.DECIMAL})
 """Real types. DECIMAL comes without parameters only in dialects where it is not limited; with parameters it is refused."""
 INTEGER_BITS = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.INT: 32, exp.DType.BIGINT: 64}
 DIGITS_MAX = 9
-"""Most digits after the point, or noughts before it, that ROUND rounds to."""
+"""Most digits after the point, or zeros before it, that ROUND rounds to."""
 _TEXTS = frozenset({exp.DType.TEXT, exp.DType.VARCHAR})
 _TIMESTAMPS = frozenset({exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ})
 
@@ -43,7 +43,7 @@ def _several(called: Function, *names: str) -> Handler:
 
 
 def _extreme_date(scalars: Scalars, node: exp.Expr, called: Function, values: list[Typed]) -> Typed:
-    """The first or last of several dates, by their numbers; with a timestamp among them all are timestamps."""
+    """The first or last of several dates, by their numbers; if one of them is a timestamp, all are."""
     if any(value.kind is Kind.TIMESTAMP for value in values):
         values = [as_timestamp(scalars, node, value) for value in values]
     there, back = (
@@ -80,7 +80,7 @@ def _round(scalars: Scalars, reader: Reader) -> Typed:
 
 
 def _round_before_the_point(scalars: Scalars, node: exp.Expr, value: Typed, step: int) -> Typed:
-    """To the nearest multiple of a power of ten, halves away from 0: of integers by whole division, which rounds towards 0."""
+    """To the nearest multiple of a power of ten, halves away from 0: for integers by integer division, which rounds towards 0."""
 
     def constant(number: int) -> Typed:
         return scalars.constant(node, Literal(number, Kind.INTEGER))
@@ -128,7 +128,7 @@ def type_name(scalars: Scalars, node: exp.Expr) -> exp.DType:
 
 
 def decimal_places(scalars: Scalars, node: exp.Expr) -> tuple[int, int] | None:
-    """Of DECIMAL(p, s), the digits before the point and behind it; None for any other type."""
+    """The digits of DECIMAL(p, s) before and after the point; None for any other type."""
     if type(node) is not exp.DataType or node.this is not exp.DType.DECIMAL or not node.expressions:
         return None
     with scalars.session.reading(node) as reader:
@@ -159,7 +159,7 @@ def _cast(scalars: Scalars, reader: Reader) -> Typed:
 
 
 def _as_decimal(scalars: Scalars, node: exp.Expr, value: Typed, before: int, places: int) -> Typed:
-    """A number with so many digits behind the point; refused where one could have more digits before it."""
+    """A number with ``places`` digits after the point; refused if it could have more than ``before`` digits before it."""
     if not is_numeric(value.domain):
         raise scalars.session.refuse("cast-unsupported", f"a {value.kind.value} cannot be cast to this type", node=node)
     if max(abs(end) for end in bounds(value.domain)) + 1 >= 10**before:
@@ -215,7 +215,7 @@ def cast(scalars: Scalars, node: exp.Expr, value: Typed, target: exp.DType) -> T
 
 
 def _number_constant(scalars: Scalars, node: exp.Expr, text: str, target: exp.DType) -> Typed:
-    """The number that a quoted constant is."""
+    """The number in a quoted constant."""
     exact = text_values.number(text)
     whole = text_values.whole_number(text)
     if exact is None or whole is None:
@@ -244,7 +244,7 @@ def written_number(scalars: Scalars, node: exp.Expr, value: Typed, domain: Integ
 
 
 def _digits(scalars: Scalars, node: exp.Expr, value: Typed, lo: int, hi: int, write: Callable[[int], str]) -> Typed:
-    """By halving: an engine then compares a number ten times, not a thousand. Pre: the value, if known, is from ``lo`` to ``hi``."""
+    """By bisection: an engine then compares a number ten times, not a thousand. Pre: the value, unless NULL, is from ``lo`` to ``hi``."""
     if lo == hi:
         return scalars.constant(node, Literal(write(lo), Kind.TEXT))
     middle = (lo + hi + 1) // 2

@@ -1,4 +1,4 @@
-"""Functions that are given a list of constants, or write a whole number after a pattern."""
+"""Functions that take a list of constants, or that format a whole number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _contains(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
 
 
 def _printf(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
-    """A whole number after a pattern such as %02d: a public look-up over its range."""
+    """A whole number formatted by a pattern such as %02d: a public look-up over its range."""
     pattern, value = composer.constant_text(nodes[0]), composer.bind(nodes[1])
     match = _PATTERN.fullmatch(pattern)
     if match is None or not isinstance(value.domain, IntegerDomain):
@@ -62,7 +62,7 @@ NAMED: tuple[NamedFunction, ...] = (
             "'%02d', n",
             "text",
             "text",
-            "a whole number with noughts or spaces before it, and text around it",
+            "a whole number with zeros or spaces before it, and text around it",
             total="a public look-up over the declared range, at most 1000 texts",
             checked=(
                 "PRINTF('%02d', clinic_id)",

@@ -1,4 +1,4 @@
-"""One entry for each function that is called by name: everything there is to say about it is in one place.
+"""One entry for each function that is called by name, with everything that is known about the function.
 
 An entry is bound as a composition of the kernel's closed list, so a new function needs no new trusted code: its interval and its totality
 are those that the kernel derives for the composition, and the engine sees the composition only. The parser is configured to leave these
@@ -36,7 +36,7 @@ class FunctionReference:
     """
 
     names: tuple[str, ...]
-    """In capitals; the first is the one the page is sorted by."""
+    """In upper case; the page is sorted by the first."""
     arguments: str
     """As the page shows them, such as ``x, digits``."""
     group: str
@@ -49,7 +49,7 @@ class FunctionReference:
     checked: tuple[str | tuple[str, str], ...] = ()
     samples: tuple[str, ...] = ()
     dialect: str = "duckdb"
-    """The dialect of ``checked``, where the other has no such word."""
+    """The dialect of ``checked``, if the other does not have the function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Composer:
         return self.scalars.case(self.node, branches, otherwise)
 
     def null_with(self, tested: Typed, value: Typed) -> Typed:
-        """``value``, but NULL where ``tested`` is: for what would otherwise swallow a NULL."""
+        """``value``, but NULL where ``tested`` is NULL: for expressions that would otherwise ignore a NULL."""
         if not tested.domain.nullable:
             return value
         known = self.call(Function.NOT, self.call(Function.IS_NULL, tested))

@@ -28,7 +28,7 @@ def _times(factor: Fraction) -> Bind:
 
 
 def _log(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
-    """log(x) is of base 10; log(base, x) is the quotient of two of those, as engines have it."""
+    """log(x) has base 10; log(base, x) is the quotient of two such logarithms, as in engines."""
     above = composer.call(Function.LOG_10, composer.bind(nodes[-1]))
     if len(nodes) == 1:
         return above
@@ -88,7 +88,7 @@ def _product(composer: Composer, value: Typed, count: int) -> Typed:
 def _width_bucket(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
     """0 below the first bound, n + 1 from the second on, else 1 + floor((x - low) n / (high - low)), at most n whatever is rounded.
 
-    With bounds that go down everything is mirrored: the buckets of -x.
+    If the bounds decrease, everything is mirrored: the buckets of -x.
     """
     value, low, high = composer.bind(nodes[0]), composer.constant_number(nodes[1]), composer.constant_number(nodes[2])
     count = composer.constant_integer(nodes[3], least=1, most=BUCKETS_MAX)
@@ -226,7 +226,7 @@ NAMED: tuple[NamedFunction, ...] = (
         "x",
         (1, 1),
         _tan,
-        "sine by cosine",
+        "sine divided by cosine",
         total="NULL where the cosine is smaller than 2^-30",
         checked=("TAN(minutes)",),
         samples=("TAN({number})",),

@@ -2,7 +2,7 @@
 
 A decimal is never rounded on the way: it is an integer number of steps, k / steps, and sums, products, comparisons and roundings of
 decimals are those of integers, whose rules the kernel has. With a double as the other operand SQL converts it to a double, and so do we.
-What divides a decimal by anything but a constant leaves the decimals too.
+The quotient of a decimal by anything but a constant is a double too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COMPARISONS = frozenset(
 _ALIKE = frozenset(
     {Function.LEAST, Function.GREATEST, Function.COALESCE, Function.NULL_IF, Function.ADD, Function.SUBTRACT, Function.MODULO}
 )
-"""Functions whose result counts the steps that their arguments count, where all count the same."""
+"""Functions whose result has the steps of their arguments, if all of these have the same."""
 _ROUNDINGS = frozenset({Function.FLOOR, Function.CEILING, Function.ROUND, Function.SIGN})
 _OF_NUMBERS = _ALIKE | _ROUNDINGS | {Function.MULTIPLY, Function.INTEGER_DIVIDE, Function.NEGATE, Function.ABS}
 
@@ -64,7 +64,7 @@ class FixedPoint:
 
 
 def widest(numbers: Sequence[NumberType | None]) -> NumberType | None:
-    """The type in which SQL computes with numbers of these types; None where one is no number."""
+    """The type in which SQL computes with numbers of these types; None if one is not a number."""
     known = [number for number in numbers if number is not None]
     return max(known, key=_ORDER.index) if known and len(known) == len(numbers) else None
 
@@ -86,7 +86,7 @@ def typed_as(value: Typed, number: NumberType | None) -> Typed:
 
 
 def stepped(scalars: NumberComposer, value: Typed) -> FixedPoint | None:
-    """An integer or a decimal in steps; None for what is only known as a double."""
+    """An integer or a decimal in steps; None for a double."""
     match value.expression, value.domain:
         case _, IntegerDomain():
             return FixedPoint(value, 1)
@@ -112,7 +112,7 @@ def of_steps(scalars: NumberComposer, node: exp.Expr, integer: Typed, steps: int
 
 
 def called(scalars: NumberComposer, node: exp.Expr, function: Function, arguments: Sequence[Typed]) -> Typed | None:
-    """A function of numbers, by their types; None where types play no part."""
+    """A function of numbers, by their types; None where types do not matter."""
     if function not in _OF_NUMBERS | _COMPARISONS | {Function.TO_INTEGER}:
         return None
     numbers = [number_type(argument.domain) for argument in arguments]
@@ -132,13 +132,13 @@ def called(scalars: NumberComposer, node: exp.Expr, function: Function, argument
 
 
 def rounded_integer(function: Function, number: NumberType, dialect: str) -> NumberType:
-    """The type of a function of an integer: engines make a double of one that they round, DuckDB only of FLOOR and CEIL."""
+    """The type of a function of an integer: PostgreSQL gives a double for every rounding, DuckDB only for FLOOR and CEIL."""
     is_double = function in (Function.FLOOR, Function.CEILING) or (function in _ROUNDINGS and dialect == "postgres")
     return NumberType.DOUBLE if is_double else number
 
 
 def chosen(scalars: NumberComposer, node: exp.Expr, values: Sequence[Typed]) -> tuple[list[Typed], int | None, NumberType | None]:
-    """Values of which a row has one, NULLs among them: as integers that count the same steps, how many, and their type."""
+    """Alternative values of a row, perhaps NULL, as integers with common steps; the number of steps; and the type."""
     number = widest([number_type(value.domain) for value in values if not value.is_null])
     if number is NumberType.DECIMAL:
         found = [stepped(scalars, value) for value in values if not value.is_null]
@@ -153,7 +153,7 @@ def chosen(scalars: NumberComposer, node: exp.Expr, values: Sequence[Typed]) -> 
 
 
 def divided(scalars: NumberComposer, node: exp.Expr, left: Typed, right: Typed) -> Typed | None:
-    """An integer or a decimal by a constant that is not 0, exactly; None for anything else."""
+    """An integer or a decimal divided by a constant that is not 0, exactly; None for anything else."""
     constant = right.expression
     if not isinstance(constant, Literal) or not isinstance(constant.value, int | Fraction) or not constant.value:
         return None
@@ -171,7 +171,7 @@ def divided(scalars: NumberComposer, node: exp.Expr, left: Typed, right: Typed) 
 
 
 def rounded(scalars: NumberComposer, node: exp.Expr, value: Typed, digits: int) -> Typed | None:
-    """A decimal with so many digits after the point, or noughts before it, halves away from 0; None for anything else."""
+    """A decimal rounded to this many digits after the point, or zeros before it, halves away from 0; None for anything else."""
     found = stepped(scalars, value) if number_type(value.domain) is NumberType.DECIMAL else None
     if found is None:
         return None
@@ -185,12 +185,12 @@ def rounded(scalars: NumberComposer, node: exp.Expr, value: Typed, digits: int) 
 
 
 def _exact(scalars: NumberComposer, node: exp.Expr, function: Function, arguments: Sequence[Typed]) -> Typed | None:
-    """A function of decimals, and perhaps integers; None where they are not known in steps, or where it is not one of decimals."""
+    """A function of decimals, and perhaps integers; None if an argument is a double, or for functions without exact results."""
     if function is Function.ROUND:
         digits = arguments[1].expression
         return rounded(scalars, node, arguments[0], digits.value) if isinstance(digits, Literal) and isinstance(digits.value, int) else None
     if _is_of_one_grid(function, arguments):
-        return None  # the kernel compares what is stored with such constants exactly
+        return None  # the kernel compares stored values with such constants exactly
     found = [stepped(scalars, argument) for argument in arguments]
     known = [item for item in found if item is not None]
     if len(known) < len(found):
@@ -248,7 +248,7 @@ def _in_steps(scalars: NumberComposer, node: exp.Expr, item: FixedPoint, steps: 
 
 
 def _floor(scalars: NumberComposer, node: exp.Expr, integer: Typed, divisor: int) -> Typed:
-    """floor(k / divisor): whole division rounds towards 0, so that k is first moved to where it is not negative, by a multiple."""
+    """floor(k / divisor): integer division rounds towards 0, so k is first made non-negative by adding a multiple of the divisor."""
     if divisor == 1:
         return integer
     assert isinstance(integer.domain, IntegerDomain)

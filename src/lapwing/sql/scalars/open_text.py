@@ -1,7 +1,7 @@
-"""Functions of open text, which has no declared values: the kernel's few functions of text, and what can be put together from them.
+"""Functions of open text, which has no declared values: the kernel's few functions of text, and compositions of them.
 
 The engine computes them row by row, in time that is linear in the length of the text, which is bounded. Patterns never reach an engine:
-a LIKE pattern comes to looking for its parts one after another, and so does a regular expression that is made of plain texts.
+a LIKE pattern becomes a search for its parts one after another, and so does a regular expression that is made of plain texts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lapwing.sql.scalars.binding import Scalars
 from lapwing.sql.scalars.typed import Typed
 
 MIDDLE_PARTS_MAX = 3
-"""Most texts between two % of a pattern: the text is written out twice for each."""
+"""Most texts between two % of a pattern: the expression of the text occurs twice for each."""
 SPLIT_PARTS_MAX = 5
 """Greatest number of a part between separators, for the same reason."""
 ALTERNATIVES_MAX = 10
@@ -45,7 +45,7 @@ def open_text(scalars: Scalars, node: exp.Expr, is_text_function: Callable[[exp.
 
 @dataclass(frozen=True, slots=True)
 class OpenText:
-    """One such text, and the place of its function."""
+    """Text without declared values, and the node of a function of it."""
 
     scalars: Scalars
     node: exp.Expr
@@ -69,7 +69,7 @@ class OpenText:
         return self.call(Function.POSITION, self.text, part) if part else self.call(Function.LEAST, self.length(), 1)
 
     def part(self, start: Typed | int, count: Typed | int = PLACES_MAX) -> OpenText:
-        """So many characters from one on."""
+        """``count`` characters from ``start`` on."""
         return OpenText(self.scalars, self.node, self.call(Function.SUBSTRING, self.text, start, count))
 
     def substring(self, start: int, count: int | None) -> Typed:
@@ -100,11 +100,11 @@ class OpenText:
         return self.call(Function.EQUAL, self.last(len(end)), end)
 
     def is_there(self) -> Typed:
-        """True, and NULL where the text is."""
+        """True, or NULL if the text is NULL."""
         return self.call(Function.GREATER_EQUAL, self.length(), 0)
 
     def liked(self, parts: Sequence[str]) -> Typed:
-        """Whether it is these parts with anything between them: the first at the start, the last at the end, the others at first sight."""
+        """Whether it is these parts with any text between: the first at the start, the last at the end, others where they first occur."""
         if len(parts) == 1:
             return self.call(Function.EQUAL, self.text, parts[0])
         head, *middle, tail = parts
@@ -131,7 +131,7 @@ class OpenText:
         return conditions[0] if len(conditions) == 1 else self.call(Function.AND, *conditions)
 
     def split_part(self, separator: str, number: int) -> Typed:
-        """The part with this number between separators; nothing where there is none."""
+        """The part with this number between separators; empty if there is none."""
         if not 1 <= number <= SPLIT_PARTS_MAX:
             message = f"SPLIT_PART of text without declared values takes the parts 1 to {SPLIT_PARTS_MAX} only"
             raise self.scalars.session.refuse("wrong-arguments", message, node=self.node, hint="count from the front")
@@ -146,7 +146,7 @@ class OpenText:
         return self.call(Function.MODULO, place, _NEVER_THERE)
 
     def matches(self, pattern: str, *, full: bool) -> Typed | None:
-        """Whether a regular expression fits, where it comes to plain texts at the start, at the end or anywhere; None where it does not."""
+        """Whether a regular expression matches, if it is made of plain texts at the start, at the end or anywhere; else None."""
         parts = [_parts(each, full=full) for each in pattern.split("|")]
         known = [each for each in parts if each is not None]
         if len(known) < len(parts) or len(parts) > ALTERNATIVES_MAX:
@@ -156,7 +156,7 @@ class OpenText:
 
 
 def _parts(pattern: str, *, full: bool) -> tuple[str, ...] | None:
-    """One alternative as parts of a LIKE pattern. A dot is no end of a line, so .* is only known at an open end."""
+    """One alternative as parts of a LIKE pattern. A dot does not match a line end, so .* is supported only at an open end."""
     starts, ends = full or pattern.startswith("^"), full or (pattern.endswith("$") and not pattern.endswith("\\$"))
     pattern = pattern.removeprefix("^")
     pattern = pattern.removesuffix("$") if ends else pattern

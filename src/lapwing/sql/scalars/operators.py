@@ -99,7 +99,7 @@ def _any(scalars: Scalars, node: exp.Expr, tested: exp.Expr, listed: exp.Expr) -
 
 
 def list_items(scalars: Scalars, node: exp.Expr) -> tuple[exp.Expr, ...]:
-    """What is written in a list such as [1, 2, 3] or ARRAY[1, 2, 3], or refuse."""
+    """The items of a list such as [1, 2, 3] or ARRAY[1, 2, 3], or refuse."""
     if type(node) is not exp.Array:
         message, hint = "a list of constants is needed here", "write it as [1, 2, 3], or use IN (1, 2, 3)"
         raise scalars.session.refuse("list-not-constant", message, node=node, hint=hint)
@@ -108,7 +108,7 @@ def list_items(scalars: Scalars, node: exp.Expr) -> tuple[exp.Expr, ...]:
 
 
 def compared(reader: Reader, session: Session) -> tuple[exp.Expr, exp.Expr]:
-    """The two sides of a comparison. ``a < b < c`` is refused: dialects that take it at all differ in what it means."""
+    """The two sides of a comparison. ``a < b < c`` is refused: dialects that accept it differ in its meaning."""
     sides = reader.node_of("this"), reader.node_of("expression")
     for side in sides:
         if type(side) in COMPARISONS:
@@ -209,7 +209,7 @@ def _arithmetic(called: Function, *names: str) -> Handler:
 
 
 def _quotient(scalars: Scalars, node: exp.Expr, called: Function, left: Typed, right: Typed) -> Typed:
-    """``/`` and ``//`` by the types of numbers: in DuckDB ``/`` gives a double, and ``//`` of what are no integers is ``/``."""
+    """``/`` and ``//`` by the types of numbers: in DuckDB ``/`` gives a double, and ``//`` of numbers other than integers is ``/``."""
     of_integers = all(number_type(side.domain) in number_types.INTEGERS for side in (left, right))
     is_postgres = scalars.session.dialect == "postgres"
     if of_integers:

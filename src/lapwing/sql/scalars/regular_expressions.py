@@ -1,7 +1,7 @@
-"""Regular expressions over public text: a small part of RE2's, matched by walking all threads at once.
+"""Regular expressions over public text: a small part of RE2's syntax, matched by running all threads at once.
 
-Nothing is tried again, so time is at most the length of the pattern times that of the text, whatever an analyst writes. Of several matches
-the leftmost is meant, and of those the one that a search with backtracking would find first, as in RE2 and Perl.
+There is no backtracking, so time is at most the length of the pattern times that of the text, whatever an analyst writes. Of several
+matches the leftmost counts, and among those the one that a search with backtracking would find first, as in RE2 and Perl.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypeAlias
 PATTERN_MAX = 500
 """Longest pattern."""
 STEPS_MAX = 2_000
-"""Most steps of a program, with repetitions written out."""
+"""Most steps of a program, with repetitions expanded."""
 REPEATS_MAX = 100
 
 Test: TypeAlias = Callable[[str], bool]
@@ -28,12 +28,12 @@ _ESCAPED = frozenset("\\.+*?()|[]{}^$-/ '\"%_#&~@!,:;<>=")
 
 
 class Unreadable(ValueError):
-    """A pattern that is not among those that are matched here."""
+    """A pattern that is not supported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a program: ``test`` one character, ``at`` the start or end, ``save`` a place, or go on at each of ``then``."""
+    """One step of a program: ``test`` one character, ``at`` the start or end, ``save`` a place, or continue at each of ``then``."""
 
     test: Test | None = None
     at: str = ""
@@ -43,13 +43,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A compiled pattern; ``groups`` are those in brackets."""
+    """A compiled pattern; ``groups`` is the number of groups in brackets."""
 
     steps: tuple[Step, ...]
     groups: int
 
     def search(self, text: str, start: int, *, full: bool, spend: Callable[[int], None]) -> Spans | None:
-        """The leftmost match from ``start`` on, or of the whole text from there; ``spend`` is called with the work."""
+        """The leftmost match from ``start`` on, or of the whole text from there; ``spend`` is called with the amount of work."""
         threads: list[tuple[int, Spans]] = []
         found: Spans | None = None
         for place in range(start, len(text) + 1):
@@ -74,7 +74,7 @@ class Program:
         return found
 
     def _enter(self, first: int, spans: Spans, place: int, end: int, seen: set[int], entered: list[tuple[int, Spans]]) -> None:
-        """Follow steps that read nothing, each once for a place, those that come first first."""
+        """Follow steps that consume no character, each once for a place, in the order of their priority."""
         waiting = [(first, spans)]
         while waiting:
             number, spans = waiting.pop()
@@ -108,7 +108,7 @@ def compiled(pattern: str, *, any_case: bool = False) -> Program:
 
 
 def _moved(steps: list[Step], by: int) -> list[Step]:
-    """Steps go on at places relative to the start of their part: here the part is placed."""
+    """The steps of a part, whose targets are relative to its start, with their targets shifted."""
     return [Step(step.test, step.at, step.save, tuple(number + by for number in step.then)) for step in steps]
 
 
@@ -274,7 +274,7 @@ class _Reader:
 
 
 def _may_be_nothing(part: list[Step]) -> bool:
-    """Whether steps can be gone through without a character: engines differ in what a repetition of that means."""
+    """Whether steps can match the empty text: engines differ in what a repetition of such steps means."""
     waiting, seen = [0], set[int]()
     while waiting:
         number = waiting.pop()

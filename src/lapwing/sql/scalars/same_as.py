@@ -12,7 +12,7 @@ from lapwing.sql.scalars.binding import Scalars
 
 
 def same_as(scalars: Scalars, node: exp.Expr, expressions: Sequence[Expression]) -> int | None:
-    """The number of the expression that a node over rows means, if it means one of them; then, and only then, the node was read."""
+    """The index of the expression that a node over rows is equivalent to, or None. The node is marked as read only if there is one."""
     if not expressions:
         return None
     expression, keep = tried(scalars, node)
@@ -24,7 +24,7 @@ def same_as(scalars: Scalars, node: exp.Expr, expressions: Sequence[Expression])
 
 
 def tried(scalars: Scalars, node: exp.Expr) -> tuple[Expression | None, Callable[[], None]]:
-    """What a node means over rows, if anything. The trial leaves no trace until the function beside it is called."""
+    """The expression of a node over rows, if any. The attempt leaves no trace until the returned function is called."""
     if any(isinstance(part, exp.AggFunc | exp.Query) for part in node.walk()) or not any(
         isinstance(part, exp.Column) for part in node.walk()
     ):

@@ -1,7 +1,6 @@
 """The scope of a FROM clause, and the meaning of column names in it.
 
-Columns get names that depend on the tables alone, never on the aliases chosen, so that the same question asked with other aliases is the
-same question.
+Columns get names that depend only on the tables, never on the aliases, so that a question with other aliases is the same question.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Origin: TypeAlias = tuple[str, str]
 class Rows:
     """Rows of units: a protected table, or a subquery over some.
 
-    ``names`` are the columns as a statement calls them (in small letters), with their names in the relation. ``units`` are the columns that
+    ``names`` maps the columns' names in a statement (in lower case) to those in the relation. ``units`` are the columns that
     hold the unit. A unit column may be *virtual*: one row per unit has a unit, but no column for it.
     """
 
@@ -35,7 +34,7 @@ class Rows:
     units: frozenset[str]
     virtual: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
-    """Columns of the relation that the statement has no name for here; their names are taken all the same."""
+    """Columns of the relation that have no name in the statement here; no other column may take their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Qualifier:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of FROM: the name it is called by, and its columns by their name in the statement, with their name in the relation."""
+    """One item of FROM: its name, and its columns by their name in the statement, with their name in the relation."""
 
     name: str
     columns: Mapping[str, str]
@@ -56,13 +55,13 @@ class Item:
     """Whether it is a table of the catalogue under its own name, so that the schema may qualify it."""
 
     def is_meant(self, by: Qualifier | None) -> bool:
-        """Whether a column with this before it can be one of its columns; letter case does not matter."""
+        """Whether a column with this qualifier can be one of its columns; letter case does not matter."""
         return by is None or (self.name == by.table.lower() and (self.in_schema or not by.schema))
 
 
 @dataclass(frozen=True, slots=True)
 class PublicPending:
-    """A public join whose list of columns is known only when the whole statement was read."""
+    """A public join whose list of columns is known only once the whole statement has been read."""
 
     table: str
     on: Expression
@@ -72,7 +71,7 @@ class PublicPending:
 
 @dataclass(frozen=True, slots=True)
 class UnitPending:
-    """A join to other rows of the same unit, likewise."""
+    """A join to other rows of the same unit, whose list of columns is known only then, too."""
 
     right: Relation
     on: tuple[tuple[str, str], ...]
@@ -83,7 +82,7 @@ class UnitPending:
 
 @dataclass(frozen=True, slots=True)
 class SemiPending:
-    """A condition on the unit's rows elsewhere."""
+    """A condition on other rows of the unit."""
 
     other: Relation
     on: tuple[tuple[str, str], ...]
@@ -115,15 +114,15 @@ class Scope:
     units: set[str] = field(default_factory=set)
     """Columns that hold the unit in every row."""
     virtual: set[str] = field(default_factory=set)
-    """Of these and of optional ones, those that are not columns of the relation."""
+    """Those of ``units`` and ``optional_units`` that are not columns of the relation."""
     optional_units: set[str] = field(default_factory=set)
     """Columns that hold the unit, or NULL where a LEFT JOIN found nothing."""
     joins: list[Pending] = field(default_factory=list)
     merged: dict[str, str] = field(default_factory=dict)
-    """Columns named in USING: one name, the left one, for both sides."""
+    """Columns named in USING: the left column stands for both sides."""
     used: set[str] = field(default_factory=set)
     conditions: list[Expression] = field(default_factory=list)
-    """Conditions that subqueries of WHERE came down to."""
+    """Conditions that replace subqueries of WHERE."""
     hidden: frozenset[str] = frozenset()
     """Columns of the first item that have no name here."""
     computed: dict[str, Computed] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""TRY_CAST: of declared text a public look-up, of anything else a cast that cannot fail."""
+"""TRY_CAST: a public look-up for declared text, a cast that cannot fail for anything else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lapwing.sql.text.reader import Reader
 
 
 def _try_cast(scalars: Scalars, reader: Reader) -> Typed:
-    """A cast that gives NULL where it fails: of text with declared values it is a look-up, of anything else a cast that cannot fail."""
+    """A cast that gives NULL where it fails: a look-up for text with declared values, a cast that cannot fail for anything else."""
     reader.flag("safe")
     target, inner = type_name(scalars, reader.node_of("to")), reader.node_of("this")
     if not is_text_function(inner):

@@ -1,4 +1,4 @@
-"""Functions of text and LIKE: public look-ups over declared values, and of open text those that ``open_text`` has."""
+"""Functions of text and LIKE: public look-ups over declared values, and for open text the functions in ``open_text``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TextFunction:
     read: Callable[[Scalars, Reader], Lookup]
     names: frozenset[str] = frozenset()
     of_open: Callable[[OpenText, Reader], Typed] | None = None
-    """What it is of text without declared values, if anything."""
+    """The function of text without declared values, if it is supported."""
 
     def handler(self) -> Handler:
         """The handler where an expression is needed."""
@@ -139,7 +139,7 @@ def _replace(scalars: Scalars, reader: Reader) -> Lookup:
 
 def _bar(scalars: Scalars, reader: Reader) -> Lookup:
     """a || b is NULL where either is."""
-    reader.flag("safe")  # that other dialects would also put numbers together
+    reader.flag("safe")  # other dialects would also concatenate numbers
     before, after = (lookup(scalars, reader.node_of(name)) for name in ("this", "expression"))
     return joined(scalars, reader.node, before, after, lambda a, b: a + b if isinstance(a, str) and isinstance(b, str) else None)
 
@@ -398,7 +398,7 @@ _NAMED_TEXTS = (
         _meaning(
             "INITCAP",
             "s",
-            "first letter of every word in capitals, the rest small",
+            "first letter of every word in upper case, the rest in lower case",
             (("INITCAP(sex)", "upper(sex)"), ("INITCAP(region)", "upper(left(region, 1)) || lower(substr(region, 2))")),
             differs="PostgreSQL's; DuckDB has none",
         ),
@@ -410,7 +410,7 @@ _NAMED_TEXTS = (
         _meaning(
             "CONCAT_WS",
             "'separator', s, ...",
-            "texts put together with a separator between them",
+            "texts concatenated with a separator between them",
             ("CONCAT_WS('-', region, 'x', region)", "CONCAT_WS('', region, 'x')", "CONCAT_WS('/', region)"),
             null="leaves NULLs out",
         ),
@@ -427,7 +427,7 @@ NAMED: tuple[NamedFunction, ...] = (
         _meaning(
             "STRPOS INSTR",
             "s, 'part'",
-            "where the part first stands in the text, from 1; 0 where it does not",
+            "the position of the first occurrence of the part in the text, from 1; 0 if there is none",
             gives="integer",
             checked=("STRPOS(region, 'o')", "INSTR(region, '-')", "STRPOS(region, '')"),
             samples=(),
@@ -440,7 +440,7 @@ NAMED: tuple[NamedFunction, ...] = (
         _meaning(
             "POSITION",
             "'part' IN s",
-            "where the part first stands in the text, from 1; 0 where it does not",
+            "the position of the first occurrence of the part in the text, from 1; 0 if there is none",
             gives="integer",
             checked=("POSITION('o' IN region)", "POSITION('20' IN region)"),
         ),
@@ -450,7 +450,7 @@ NAMED: tuple[NamedFunction, ...] = (
     ),
     NamedFunction(
         _meaning(
-            "ASCII", "s", "code of the first character, 0 for no text", gives="integer", checked=("ASCII(region)", "ASCII(LEFT(region, 0))")
+            "ASCII", "s", "code of the first character, 0 if empty", gives="integer", checked=("ASCII(region)", "ASCII(LEFT(region, 0))")
         ),
         1,
         1,

@@ -18,7 +18,7 @@ from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader
 
 _WORK_OF_A_THREAD = 20
-"""A step of a pattern on a character counts as this many characters that a function goes through."""
+"""One step of a pattern on one character counts as much work as this many characters of other functions."""
 _REWRITE = re.compile(r"\\[0-9\\]|[^\\]")
 
 
@@ -64,7 +64,7 @@ def _matches(composer: Composer, nodes: tuple[exp.Expr, ...], *, full: bool = Fa
 
 
 def _plainly(text: OpenText, node: exp.Expr, pattern: str | None, *, full: bool) -> Typed:
-    """Open text against a regular expression that is made of plain texts."""
+    """Match open text with a regular expression that is made of plain texts."""
     matched = None if pattern is None else text.matches(pattern, full=full)
     if matched is None:
         message = "on text without declared values a regular expression may contain only plain text, ^, $ and |"
@@ -74,7 +74,7 @@ def _plainly(text: OpenText, node: exp.Expr, pattern: str | None, *, full: bool)
 
 
 def _extract(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
-    """The text of the match or of a group; nothing where there is none."""
+    """The text of the match or of a group; empty if there is none."""
     scalars, spend = composer.scalars, _spend(composer.scalars, composer.node)
     program = _program(scalars, nodes[1], composer.constant_text(nodes[1]))
     group = composer.constant_integer(nodes[2], least=0, most=program.groups) if len(nodes) == 3 else 0
@@ -110,7 +110,7 @@ def _replace(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
                 break
             start, end = spans[0] or 0, spans[1] or 0
             made += text[at:start]
-            if start == end == last:  # nothing, right behind a match, is no match
+            if start == end == last:  # an empty match right after a match does not count
                 made, at = made + text[start : start + 1], start + 1
                 continue
             made += "".join(piece if len(piece) == 1 else _piece(piece[1], text, spans) for piece in pieces)
@@ -187,7 +187,7 @@ NAMED: tuple[NamedFunction, ...] = (
         "s, 'pattern' [, group]",
         (2, 3),
         _extract,
-        "the first part of the text that fits, or a group of it; nothing where none does",
+        "the first part of the text that matches, or a group of it; empty if none does",
         "REGEXP_EXTRACT(code, '^[A-Z]')",
         "REGEXP_EXTRACT(region, '([a-z])(o|e)', 1)",
         "REGEXP_EXTRACT(region, '(x)|([a-z]+?)(-|$)', 2)",

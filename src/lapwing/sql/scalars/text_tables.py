@@ -1,8 +1,8 @@
 """Public look-ups: a function of text with declared values is a finite table, computed here and never by an engine.
 
-The values of a declared column are public, so the table is too; of text of several columns it has a row for every combination. It is
-written as a list of cases or, where the result is true or false, as a list of values. How much text a statement may make us compute and
-write is limited, whatever functions it nests.
+The values of a declared column are public, so the table is too; for text of several columns it has a row for every combination. It is
+written as a list of cases or, where the result is true or false, as a list of values. The amount of text that a statement makes us compute
+and write is limited, however its functions are nested.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ Values: TypeAlias = tuple[str | None, ...]
 """A value of each column of a look-up; None is NULL."""
 
 TEXT_CHARACTERS_MAX = 4_096
-"""Longest text a function may make."""
+"""Longest text that a function may produce."""
 WORK_CHARACTERS_MAX = 5_000_000
-"""Most text that the functions of one statement may go through."""
+"""Most text that the functions of one statement may process."""
 LISTED_CHARACTERS_MAX = 300_000
-"""Most text that the look-ups of one statement may list: what is rendered from them must fit an engine's statement."""
+"""Most text that the look-ups of one statement may list: the SQL rendered from them must fit an engine's statement."""
 CASES_MAX = 1_000
 """Most different results of one look-up."""
 COMBINATIONS_MAX = 10_000
-"""Most combinations of values of several columns that a look-up goes through."""
+"""Most combinations of values of several columns in a look-up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A table from values of ``bases``, one of each, to results; without bases, the one entry of () is a constant."""
+    """A table from tuples of values, one for each of ``bases``, to results; without bases, the one entry of () is a constant."""
 
     bases: tuple[Typed, ...]
     table: Mapping[Values, Result]
@@ -50,7 +50,7 @@ class Lookup:
 
 
 def lookup_of(scalars: Scalars, text: Typed) -> Lookup:
-    """Text with known values as a table of itself, or refuse."""
+    """Text with known values as a table that maps each value to itself, or refuse."""
     if isinstance(text.expression, Literal) and (text.is_null or isinstance(text.expression.value, str)):
         constant = text.expression.value
         return Lookup.constant(constant if isinstance(constant, str) else None)
@@ -77,7 +77,7 @@ def mapped(scalars: Scalars, node: exp.Expr, lookup: Lookup, function: Callable[
 
 
 def joined(scalars: Scalars, node: exp.Expr, left: Lookup, right: Lookup, function: Callable[[Result, Result], Result]) -> Lookup:
-    """Two tables as one: a column of both has one value in both, and every value of another goes with every value."""
+    """Two tables as one: shared columns have the same value in both, and all other columns are combined freely."""
     _count_work(scalars, node, left)
     _count_work(scalars, node, right)
     known = [base.expression for base in left.bases]
@@ -108,7 +108,7 @@ def _checked(scalars: Scalars, node: exp.Expr, lookup: Lookup) -> Lookup:
 
 
 def too_much(scalars: Scalars, node: exp.Expr) -> Refused:
-    """The refusal of functions of too much text."""
+    """The refusal of functions that process too much text."""
     hint = "compare the column with the few values you need"
     return scalars.session.refuse("statement-too-large", "the declared values are too many or too long for this", node=node, hint=hint)
 
@@ -171,7 +171,7 @@ def _count_listed(scalars: Scalars, node: exp.Expr, values: Iterable[str], *, ca
 
 
 def _cases(scalars: Scalars, node: exp.Expr, base: Typed, null: Typed | None, groups: list[tuple[list[str], Typed]]) -> Typed:
-    """What NULL gives, then one case for each result; the result of most values needs no list."""
+    """The result for NULL, then one case for each result; the most common result needs no list."""
     branches: list[tuple[Typed, Typed]] = []
     if null is not None:
         branches.append((scalars.call(node, Function.IS_NULL, base), null))

@@ -1,4 +1,4 @@
-"""What functions of text do to one value, as the reference engine (DuckDB) has them; in Python, over public values only."""
+"""Functions of text on one value, as in the reference engine (DuckDB); in Python, over public values only."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def padded(text: str, length: int, fill: str, *, before: bool) -> str:
 
 
 def split_part(text: str, separator: str, number: int) -> str:
-    """The part with this number between separators, from the end if negative; nothing where there is none."""
+    """The part with this number between separators, from the end if negative; empty if there is none."""
     parts = text.split(separator)
     return parts[number - 1 if number > 0 else number] if -len(parts) <= number <= len(parts) else ""
 
 
 def capitalised(text: str) -> str:
-    """The first letter of every word in capitals, all others small; a word is letters and digits."""
+    """The first letter of every word in upper case, all others in lower case; a word is letters and digits."""
     letters, inside = [], False
     for letter in text:
         letters.append(lower(letter) if inside else upper(letter))
@@ -71,14 +71,14 @@ def capitalised(text: str) -> str:
 
 
 def translated(text: str, old: str, new: str) -> str:
-    """Each character of ``old`` replaced by the one at its place in ``new``, or left out where there is none."""
+    """Each character of ``old`` replaced by the one at the same place in ``new``, or removed if ``new`` is shorter."""
     table = {letter: new[i] if i < len(new) else "" for i, letter in reversed(list(enumerate(old)))}
     return "".join(table.get(letter, letter) for letter in text)
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A LIKE pattern: parts of fixed length with any text between them. Nothing is repeated, so matching never runs away."""
+    """A LIKE pattern: parts of fixed length with any text between them. Nothing is repeated, so the time to match is bounded."""
 
     parts: tuple[tuple[str, ...], ...]
     """Between the % signs: characters, and the empty string for any one character."""
@@ -103,7 +103,7 @@ class Pattern:
         return cls(tuple(tuple(part) for part in parts), compiled)
 
     def matches(self, text: str) -> bool:
-        """Whether a text fits: the first part at the start, the last at the end, each other one at the first place it fits."""
+        """Whether a text matches: the first part at the start, the last at the end, each other part at its first occurrence."""
         if len(self.parts) == 1:
             return self.compiled[0].fullmatch(text) is not None
         head, tail = len(self.parts[0]), len(self.parts[-1])

@@ -1,4 +1,4 @@
-"""An expression over rows with what is known of its values."""
+"""An expression over rows with what is known about its values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Typed:
     domain: Domain
     node: exp.Expr
     parts: int = 1
-    """How many parts the expression has once it is written out."""
+    """How many parts the expression has once it is expanded."""
 
     @property
     def kind(self) -> Kind:

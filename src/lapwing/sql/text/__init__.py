@@ -1,1 +1,1 @@
-"""The text of a statement: tokens, the foreign parser, the reader that consumes all of it, and Lapwing's own words."""
+"""The text of a statement: tokens, the third-party parser, the reader that consumes all of it, and Lapwing's own words."""

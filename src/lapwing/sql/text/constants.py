@@ -1,4 +1,4 @@
-"""Constants of a statement, exactly: numbers as fractions, dates as days, timestamps as microseconds."""
+"""Exact constants of a statement: numbers as fractions, dates as days, timestamps as microseconds."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def timestamp(written: str, session: Session, node: exp.Expr) -> Literal:
     moment = _moment(written)
     if moment is None:
         raise session.refuse("date-unreadable", "this is not a timestamp", node=node, hint="write it as '2025-03-31 08:30:00'")
-    if _OFFSET.search(written):  # engines read it and leave the offset out
+    if _OFFSET.search(written):  # engines accept the offset and ignore it
         in_utc = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=moment)
         message = "timestamps are in UTC and have no offset"
         raise session.refuse("date-unreadable", message, node=node, hint=f"write it as '{in_utc}'")
@@ -113,7 +113,7 @@ def _moment(written: str) -> int | None:
 def beside(literal: Literal, kind: Kind, session: Session, node: exp.Expr) -> Literal:
     """A constant as it is meant beside a value of ``kind``: text beside dates is a date, a date beside timestamps is its midnight.
 
-    A text with a time zone, as tools write the ends of what they show, is that moment in UTC; beside dates it is the moment's day.
+    A text with a time zone, as tools write the bounds of a chart, is that moment in UTC; beside dates it is the day of that moment.
     """
     match literal.kind, kind, literal.value:
         case Kind.TEXT, Kind.DATE | Kind.TIMESTAMP, str(text) if _ZONED.search(text) and (found := _moment(text)) is not None:

@@ -1,4 +1,4 @@
-"""The foreign parser at work: one SELECT in, its tree out, or a refusal that points at the place."""
+"""Calls the third-party parser: from the text of one SELECT to its tree, or a refusal that points at the place."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _LEVELS_MAX = 500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnFunctions:
-    """Functions that are read as we say, whatever the parser knows about them."""
+    """Functions that Lapwing reads itself, whatever the parser knows about them."""
 
     bound_by_name: Container[str] = ()
-    """In capitals. Calls of them stay calls of that name."""
+    """In upper case. The parser leaves calls of them as calls by name."""
     spellings: Mapping[str, type[exp.Func]] = field(default_factory=dict)
-    """Calls of them are of these classes, whatever the dialect."""
+    """Calls of them become these classes in every dialect."""
 
 
 @contextmanager
 def deep_recursion(levels: int) -> Iterator[None]:
-    """Room on the stack for this many levels of nesting. The limit is the process's: threads raise it together, and the last lowers it."""
+    """Room on the stack for this many levels of nesting. The process has one limit: threads share it, and the last one restores it."""
     frames = _FRAMES_PER_LEVEL * min(levels, _LEVELS_MAX)
     _room.take(frames)
     try:
@@ -50,7 +50,7 @@ def deep_recursion(levels: int) -> Iterator[None]:
 
 
 class _Room:
-    """What threads that parse need of the stack, all of them together as much as the one that needs most."""
+    """The stack that parsing threads need: as much as the thread that needs most."""
 
     def __init__(self) -> None:
         self._gate = threading.Lock()
@@ -77,7 +77,7 @@ logging.getLogger("sqlglot").addFilter(lambda _: not getattr(_parsing, "now", Fa
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The parser logs statements that it does not understand; an analyst's text is not for our logs."""
+    """The parser logs statements that it does not understand; an analyst's text must not reach our logs."""
     _parsing.now = True
     try:
         yield
@@ -105,7 +105,7 @@ def parse(
     except RecursionError:
         raise
     except Exception as error:
-        # A foreign parser may fail in any way on hostile text; whatever it is, the text was not understood.
+        # The parser may raise anything on hostile text; in every case the text was not understood.
         raise source.refuse("sql-syntax", "the statement cannot be parsed") from error
     statements = [tree for tree in trees if tree is not None and type(tree) is not exp.Semicolon]
     tree = statements[0] if len(statements) == 1 else None
@@ -132,7 +132,7 @@ def _parser(grammar: Dialect, own: OwnFunctions) -> Parser:
 def _parser_class(of: type[Parser], own: OwnFunctions) -> type[Parser]:
     """The dialect's parser, except for these functions.
 
-    Left to itself it turns such calls into classes of its own, different ones in every dialect, with arguments changed and added.
+    By default it turns such calls into its own classes, which differ between dialects, with changed and added arguments.
     """
     spelled = {name: node.from_arg_list for name, node in own.spellings.items()}
     functions = {name: rule for name, rule in of.FUNCTIONS.items() if name not in own.bound_by_name}
@@ -142,11 +142,11 @@ def _parser_class(of: type[Parser], own: OwnFunctions) -> type[Parser]:
 
 
 def _forget_dialect(tree: exp.Expr) -> None:
-    """Take off what the parser does for one dialect only, so that a statement has one tree whatever its spelling.
+    """Undo what the parser does for one dialect only, so that a statement has the same tree in every dialect.
 
-    It notes whether a quotient of integers is an integer (here it never is), and writes IS NOT NULL with a mark in place of a NOT.
-    Brackets around one column say nothing in any dialect: ``(t.x) = (u.x)`` is an equality of columns. The words of a frame are in
-    capitals, however they are written.
+    It notes whether a quotient of integers is an integer (here it never is), and writes IS NOT NULL with a flag instead of a NOT. Brackets
+    around one column have no meaning in any dialect: ``(t.x) = (u.x)`` is an equality of columns. The words of a frame are in upper case,
+    however they are written.
     """
     for node in list(tree.find_all(exp.Div, exp.Is, exp.Paren, exp.WindowSpec)):
         if isinstance(node, exp.Paren):

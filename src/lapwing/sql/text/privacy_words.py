@@ -1,8 +1,8 @@
 """Lapwing's own words around a statement: ``EXPLAIN PRIVACY``, ``WITH PRIVACY (..)`` and ``SHOW PRIVACY BUDGET``.
 
 They are read at the level of tokens, before anything is parsed, and blanked out: the statement that goes on to ``lapwing.sql.bind`` has
-spaces in their place, so every later refusal points at the right place of the text as it was written. Comments stay, and are checked with
-the rest. The words are recognised by their place only, so that a table, a column or a common table expression may be called ``privacy``.
+spaces in their place, so every later refusal points at the right place of the original text. Comments stay, and are checked with the rest.
+The words are recognised only by their position, so that a table, a column or a common table expression may be called ``privacy``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Question:
     clause: Clause | None
     explain: bool
     tokens: tuple[Token, ...] | None = field(default=None, compare=False)
-    """The statement's tokens, where the text was split to look for the clause; a text is split once."""
+    """The statement's tokens, if the text was split to find the clause; a text is split only once."""
 
 
 Words: TypeAlias = ShowBudget | Question
@@ -70,7 +70,7 @@ def read_words(text: str, *, settings: Settings, dialect: str = "duckdb") -> Wor
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
-    """The first words of a text, at most three, in capitals, and where they stand; ``rest`` is where they end."""
+    """The first words of a text, at most three, in upper case, and their positions; ``rest`` is where they end."""
 
     words: tuple[str, ...]
     places: tuple[tuple[int, int], ...]

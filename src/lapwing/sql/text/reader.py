@@ -20,7 +20,7 @@ from lapwing.statements import DecidedRows, RowsAtMost, Statement
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why an argument is refused, where there is more to say than that it is not supported."""
+    """The reason why an argument is refused, if it is more specific than that it is not supported."""
 
     code: str
     message: str
@@ -65,12 +65,12 @@ _REASONS: dict[tuple[str, str], Reason] = {
     ("Join", "method"): Reason("join-unsupported", "this kind of join is not supported", "use JOIN ... ON or JOIN ... USING"),
     ("DataType", "expressions"): Reason("cast-unsupported", "types with parameters are not supported", "CAST to DOUBLE"),
 }
-"""What a refusal says about arguments of nodes that are not read."""
+"""Reasons for refusing arguments, by class of node and name of argument."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schemas:
-    """Names that may qualify a table's, in small letters: all tables of a data set are in one schema of one catalogue."""
+    """Names that may qualify the name of a table, in lower case: all tables of a data set are in one schema of one catalogue."""
 
     schemas: tuple[str, ...] = ("public", "main")
     catalogues: tuple[str, ...] = ()
@@ -84,26 +84,26 @@ class Schemas:
 
 @dataclass(slots=True)
 class Session:
-    """One statement being bound. It changes as the tree is read: ``depth`` is the nesting of the current node, ``read`` what was read."""
+    """One statement being bound. It changes as the tree is read: ``depth`` is the nesting of the current node, ``read`` the nodes read."""
 
     source: Source
     settings: Settings
     schemas: Schemas = Schemas()
     moment: int | None = None
-    """When the statement was asked, in microseconds since 1970, in UTC; None without a request."""
+    """The time of the request, in microseconds since 1970, in UTC; None without a request."""
     dialect: str = "duckdb"
     typed_numbers: bool = False
-    """Whether numbers are computed with by their types; otherwise all that is not an integer is a double."""
+    """Whether arithmetic follows the types of numbers; otherwise every number that is not an integer is a double."""
     depth: int = 0
     read: set[int] = field(default_factory=set)
     scans: int = 0
-    """Readings of protected tables so far, each use of a name of WITH with all of its own."""
+    """Scans of protected tables so far; each use of a name of WITH counts all of its scans."""
     parts: int = 0
     """Parts of the expressions of subqueries so far, likewise."""
     lookup_work: int = 0
-    """Text that functions went through so far."""
+    """The amount of text that functions have processed so far."""
     lookup_listed: int = 0
-    """Text that look-ups list so far."""
+    """The amount of text that look-ups list so far."""
     aggregates_answers: bool = False
     """Whether there is an aggregate over answers so far."""
     crossed: list[RowsAtMost] = field(default_factory=list)
@@ -115,11 +115,11 @@ class Session:
     first: list[Statement] = field(default_factory=list)
     """These answers so far, in the order they are to be bought."""
     deciding: int = 0
-    """How often a query among rows was found to be an answer so far."""
+    """How often a query used with rows was found to be an answer so far."""
     supposed: int = 0
-    """How often a constant stood for a value that is not bought yet so far."""
+    """How often a placeholder was used for a value that is not bought yet."""
     notes: list[str] = field(default_factory=list)
-    """What its author should know of the statement, whatever the answer."""
+    """Notes for the author of the statement, whatever the answer."""
 
     @contextmanager
     def reading(self, node: exp.Expr) -> Iterator[Reader]:
@@ -147,7 +147,7 @@ class Session:
 
 
 class Reader:
-    """One node of a foreign tree and the names of its arguments that have not been read."""
+    """One node of the parser's tree and the names of its arguments that have not been read."""
 
     __slots__ = ("_source", "_unread", "node")
 
@@ -179,7 +179,7 @@ class Reader:
         raise self._source.refuse("sql-unsupported", "this cannot be used like this", node=self.node)
 
     def flag(self, name: str) -> bool:
-        """A mark that is set or not."""
+        """A flag that is set or not."""
         value = self._take(name)
         if value is None or isinstance(value, bool):
             return bool(value)
@@ -200,11 +200,11 @@ class Reader:
         raise self._source.refuse("cast-unsupported", "this type is not supported", node=self.node)
 
     def require_absent(self, *names: str) -> None:
-        """Refuse at once if one of these is set: it would change the meaning of all the rest."""
+        """Refuse at once if one of these is set: it would change the meaning of the rest."""
         self._refuse([name for name in names if name in self._unread])
 
     def finish(self) -> None:
-        """Refuse what is set and was not read."""
+        """Refuse arguments that are set and were not read."""
         self._refuse(sorted(self._unread))
 
     def _refuse(self, names: list[str]) -> None:
@@ -223,5 +223,5 @@ class Reader:
 
 
 def is_set(value: object) -> bool:
-    """Whether an argument of a node says anything: parsers write None, False and empty lists for what is absent."""
+    """Whether an argument of a node is set: parsers write None, False and empty lists for absent arguments."""
     return not (value is None or value is False or (isinstance(value, list) and not value))

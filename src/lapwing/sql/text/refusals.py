@@ -15,7 +15,7 @@ _OF_KEYS = frozenset({"groups-by-real", "groups-by-unit", "keys-need-delta", "to
 
 
 def span_in(statement: Statement, code: str) -> Span:
-    """Where a refusal of planning points, which does not know the text: at a key or aggregate if one can be meant, else at its SELECT."""
+    """The span for a refusal by the planner, which does not know the text: the key or aggregate if there is only one, else the SELECT."""
     mark = ".k" if code in _OF_KEYS else ".a"
     spans = [span for name, span in statement.spans if mark in name]
     if len(spans) == 1:

@@ -31,7 +31,7 @@ ARRAY CAST TRY_CAST EXTRACT SUBSTRING SUBSTR TRIM CONCAT IF FLOOR CEIL CEILING N
 YEAR ISOYEAR DECADE QUARTER MONTH WEEK WEEKOFYEAR DAY DOY DAYOFYEAR DOW DAYOFWEEK ISODOW HOUR MINUTE SECOND EPOCH
 """
 NOISE = frozenset(_OTHER_WORDS.split())
-"""Words the parser keeps in another form than a name: casts, parts of dates, the order of NULLs."""
+"""Words that the parser does not keep as names: casts, parts of dates, the order of NULLs."""
 
 FRAME = frozenset({"UNBOUNDED", "PRECEDING", "FOLLOWING", "CURRENT", "ROW"})
 """Words of the frame of a window: the census counts them against the frames of the tree."""
@@ -142,7 +142,7 @@ class Source:
         for i in range(first, last + 1):
             depth += (self.tokens[i].token_type in _OPENING) - (self.tokens[i].token_type in _CLOSING)
             lowest = min(lowest, depth)
-        while lowest < 0 < first:  # something closes in here that opens before: (SELECT a) / (SELECT b)
+        while lowest < 0 < first:  # a bracket is closed in here that was opened before: (SELECT a) / (SELECT b)
             first -= 1
             step = (self.tokens[first].token_type in _OPENING) - (self.tokens[first].token_type in _CLOSING)
             depth, lowest = depth + step, min(0, lowest + step)
@@ -168,13 +168,13 @@ class Source:
         return first
 
     def called_name(self, node: exp.Expr) -> str:
-        """The name a function is called by in the text, or nothing."""
+        """The name of a function in the text, or an empty text."""
         span = self.span(node)
         name, bracket, _ = self.text[span.start : span.end].partition("(")
         return name.strip() if bracket and name.strip().isidentifier() else ""
 
     def word(self, node: exp.Expr) -> str:
-        """The one word that a node was written as, such as CURRENT_DATE, or nothing."""
+        """The one word that a node was written as, such as CURRENT_DATE, or an empty text."""
         span = self.span(node)
         written = self.text[span.start : span.end]
         return written if written.isidentifier() else ""
@@ -196,7 +196,7 @@ def positions(node: exp.Expr) -> Iterator[int]:
 def tokenise(text: str, tokens: tuple[Token, ...] | None = None, *, settings: Settings, dialect: Dialect) -> Source:
     """Tokens of a text within the limits, or refuse. Every character is part of a token, white space or an ordinary comment.
 
-    ``tokens`` are those of the text, where it was split before; they are checked like others.
+    ``tokens`` are the tokens of the text, if it has been split before; they are checked like others.
     """
     if len(text.encode("utf-8", "surrogatepass")) > settings.statement_bytes_max:
         message = f"the statement is longer than {settings.statement_bytes_max} bytes"
@@ -271,7 +271,7 @@ _AFTER_ITEM = {TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.SEM
 
 
 def _check_lists(source: Source) -> None:
-    """Refuse lists with an item missing: the parser reads over it, and f(, 1) would become f(1)."""
+    """Refuse lists with a missing item: the parser ignores the gap, and f(, 1) would become f(1)."""
     for before, token, after in zip(source.tokens, source.tokens[1:], (*source.tokens[2:], None), strict=False):
         if token.token_type not in (TokenType.COMMA, TokenType.ALIAS):
             continue
@@ -281,7 +281,7 @@ def _check_lists(source: Source) -> None:
 
 
 def _check_brackets(source: Source, levels_max: int) -> None:
-    """Refuse what the parser would read over: brackets that do not match, clauses out of order; and nesting too deep for it."""
+    """Refuse what the parser would accept: brackets that do not match, clauses out of order; and nesting too deep for it."""
     opened: list[Token] = []
     clauses = [0]
     for token in source.tokens:
@@ -352,7 +352,7 @@ def star_words(source: Source) -> Iterator[Token]:
 
 
 def substring_words(source: Source) -> Iterator[Token]:
-    """FROM and FOR of SUBSTRING(s FROM 1 FOR 2) with numbers as they are, which keep no position; the numbers do."""
+    """FROM and FOR of SUBSTRING(s FROM 1 FOR 2) with plain numbers, which keep no position; the numbers do."""
     called: list[str] = []
     before = ""
     for i, token in enumerate(source.tokens):

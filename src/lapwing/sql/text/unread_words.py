@@ -1,7 +1,7 @@
-"""A census of the words: what a parser silently drops or skips, we would miss too; so the words of the text are counted against the tree.
+"""A census of words: we would not notice a word that the parser silently drops, so the words of the text are counted against the tree.
 
 Three checks that share nothing with binding. A name, number or text must be the origin of some node. A word of structure (AND, THEN, JOIN)
-must appear as often as the nodes of the tree call for it. AS must be followed by a name, and no reserved word is a name by accident.
+must appear as often as the nodes of the tree require it. AS must be followed by a name, and no reserved word is a name by accident.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _PLAIN: dict[type[exp.Expr], tuple[TokenType, ...]] = {
     exp.Values: (TokenType.VALUES,),
     exp.Array: (TokenType.L_BRACKET, TokenType.R_BRACKET),
 }
-"""Words that every node of a class calls for."""
+"""Words that every node of a class requires."""
 
 _TYPES = frozenset(
     {
@@ -81,7 +81,7 @@ _TYPES = frozenset(
         TokenType.VARCHAR,
     }
 )
-"""Names of types: each cast calls for one of them, and all are counted as one."""
+"""Names of types: each cast requires one of them, and all are counted as one."""
 
 
 def _case(node: exp.Expr) -> Counts:
@@ -152,7 +152,7 @@ _COUNTED: dict[type[exp.Expr], Callable[[exp.Expr], Counts]] = {
     exp.Boolean: lambda node: {TokenType.TRUE if node.args.get("this") else TokenType.FALSE: 1},
     exp.DataType: lambda _: {TokenType.DATE: 1},
 }
-"""Words that depend on what the node says."""
+"""Words that depend on the node's arguments."""
 
 _COUNTABLE = frozenset(
     {word for words in _PLAIN.values() for word in words}
@@ -207,7 +207,7 @@ def _check_unplaced(source: Source, nodes: Sequence[exp.Expr], traced: frozenset
 
 
 def _check_intervals(source: Source, tree: Sequence[exp.Expr]) -> None:
-    """What the tree says of intervals is what the text says: the parser takes their words apart and keeps no position."""
+    """The intervals of the tree are those of the text: the parser takes their words apart and keeps no position."""
     written = Counter(tuple(" ".join(token.text for token in words).upper().split()) for words in intervals(source))
     nodes = [node for node in tree if isinstance(node, exp.Interval)]
     read = Counter(tuple(f"{node.text('this')} {node.text('unit')}".upper().split()) for node in nodes)
@@ -249,7 +249,7 @@ def _check_names(source: Source, traced: frozenset[int], *, named: int) -> None:
 
 
 def _check_alias(source: Source, name: exp.Identifier) -> None:
-    """A reserved word is an alias only after AS or in quotes; elsewhere it is a slip, such as GROUP GROUP BY."""
+    """A reserved word is an alias only after AS or in quotes; elsewhere it is a mistake, such as GROUP GROUP BY."""
     start = name.meta.get("start")
     number = source.at.get(start) if isinstance(start, int) else None
     if number is None:
@@ -270,4 +270,4 @@ REFERENCES RETURNING RIGHT SELECT SEMI SHOW SIMILAR SOME STRUCT SUMMARIZE SYMMET
 TRY_CAST UNION UNIQUE UNPIVOT USING VARIADIC VERBOSE WHEN WHERE WINDOW WITH
 """
 RESERVED = frozenset(_RESERVED_WORDS.split())
-"""Words that the reference engine does not take as names."""
+"""Words that the reference engine does not accept as names."""
