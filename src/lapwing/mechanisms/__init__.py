@@ -1,5 +1,5 @@
-"""The textbook's mechanisms, each with its exact law, what it costs, how far off it may be, and a proof.
+"""The textbook mechanisms, each with its exact law, its cost, an error bound and a proof.
 
-One calling shape for all (:class:`lapwing.mechanisms.mechanism.Mechanism`): a mechanism is a frozen record of public parameters, and
-what is private is an argument. Drawing is a separate act, in ``lapwing.mechanisms.draw``, which checks the price first.
+All share one interface (:class:`lapwing.mechanisms.mechanism.Mechanism`): a mechanism is a frozen record of public parameters, and private
+data is an argument. Drawing is separate, in ``lapwing.mechanisms.draw``, which checks the charge first.
 """

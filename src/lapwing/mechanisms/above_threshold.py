@@ -1,8 +1,8 @@
-"""Above threshold, and the sparse vector made of it: which of a stream of values is the first to pass, for one price.
+"""Above threshold, and the sparse vector built on it: which of a stream of values is the first to reach a threshold, for one price.
 
 ``AboveThreshold`` adds noise to a public threshold once, and fresh noise to each value; it says "below" until the first noisy value reaches
-the noisy threshold, says "above", and ends. However many values were below, the price is the same. ``SparseVector`` starts it anew, with a
-fresh noisy threshold, a fixed number of times. Neither ever tells by how much a value passed.
+the noisy threshold, says "above", and ends. However many values were below, the price is the same. ``SparseVector`` restarts it, with a
+fresh noisy threshold, a fixed number of times. Neither ever reveals by how much a value exceeded the threshold.
 
 Proof: ``docs/proofs/above-threshold.md``.
 """
@@ -30,7 +30,7 @@ WORK_MAX = 2**20
 """Limit of the exact law of a stream: its length, times the square of its length and its reach together, times the larger exponent."""
 
 _Polynomial = list[Fraction]
-"""Coefficients, the constant one first."""
+"""Coefficients, the constant term first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class AboveThreshold:
     depend on the answers so far. Post: differentially private with ``epsilon = sensitivity / scale_threshold + 2 sensitivity /
     scale_query`` (without the 2 if monotone), however long the stream. Noise is discrete Laplace of the two scales.
 
-    The output is the index of the first value said to be above, or None if the stream ended before.
+    The output is the index of the first value reported as above, or None if the stream ends without one.
     """
 
     sensitivity: int
@@ -59,7 +59,7 @@ class AboveThreshold:
         DiscreteLaplace(self.scale_query)
 
     def query_shift(self) -> int:
-        """How far the noise of the one value above has to move between neighbours."""
+        """How far the noise of the value reported as above has to move between neighbours."""
         return self.sensitivity if self.monotone else 2 * self.sensitivity
 
     def epsilon(self) -> Fraction:
@@ -86,7 +86,7 @@ class AboveThreshold:
         return decay ** -(self.sensitivity * of_threshold + self.query_shift() * of_query)
 
     def law(self, value: tuple[int, ...], *, decay: Fraction) -> Mapping[int | None, Fraction]:
-        """The exact law of the index of the first value above, None for none, at this decay of the common scale (see :meth:`exponents`)."""
+        """The exact law of the index of the first value above, or None, at this decay of the common scale (see :meth:`exponents`)."""
         require_decay(decay)
         excesses = [item - self.threshold for item in require_stream(value)]
         of_threshold, of_query = self._small_exponents()
@@ -100,10 +100,10 @@ class AboveThreshold:
         return law
 
     def error(self, *, confidence: Fraction, queries: int = 1) -> int:
-        """The distance alpha such that, with this confidence, every value said to be below is under ``threshold + alpha``, and the one said
-        to be above is at least ``threshold - alpha``, among the first ``queries`` values.
+        """The distance alpha such that, with this confidence, every value reported as below is under ``threshold + alpha``, and the one
+        reported as above is at least ``threshold - alpha``, among the first ``queries`` values.
 
-        Half of the failure probability is for the threshold, the other half is shared by the values (union bound).
+        Half of the failure probability is for the threshold; the values share the other half (union bound).
         """
         require_confidence(confidence)
         if type(queries) is not int or queries < 1:
@@ -124,7 +124,7 @@ class AboveThreshold:
 
 
 def require_stream(value: tuple[int, ...]) -> tuple[int, ...]:
-    """The stream itself; anything but a tuple of integers is stopped with ``value-invalid``."""
+    """The stream itself; raises ``value-invalid`` for anything but a tuple of integers."""
     if type(value) is not tuple or any(type(item) is not int for item in value):
         raise LapwingError("value-invalid", "a stream must be a tuple of integers")
     return value
@@ -133,7 +133,7 @@ def require_stream(value: tuple[int, ...]) -> tuple[int, ...]:
 def above_threshold_for(*, epsilon: Fraction, sensitivity: int, threshold: int, monotone: bool = False) -> AboveThreshold:
     """Above threshold at this epsilon, half of it for the threshold and half for the value above.
 
-    The query noise is then exactly twice the threshold noise (as much, if monotone), so that one decay serves both in an exact law.
+    The query noise is then exactly twice the threshold noise (equal to it, if monotone), so that one decay serves both in an exact law.
     """
     require_exact(epsilon)
     if epsilon <= 0:
@@ -187,9 +187,10 @@ def _series(power: int, *, start: int, threshold_decay: Fraction, query_decay: F
 
 @dataclass(frozen=True, slots=True)
 class SparseVector:
-    """Above threshold, started anew after each value above, ``starts`` times in all, each time with a fresh noisy threshold.
+    """Above threshold, restarted after each value above, ``starts`` times in all, each time with a fresh noisy threshold.
 
-    Pre and post as for ``AboveThreshold``, at ``starts`` times its cost. The output is the tuple of the indices said to be above, in order.
+    Pre and post as for ``AboveThreshold``, at ``starts`` times its cost. The output is the tuple of the indices reported as above, in
+    order.
     """
 
     above: AboveThreshold
@@ -205,17 +206,17 @@ class SparseVector:
         return Event(epsilon=self.starts * epsilon, rho=self.starts * epsilon**2 / 2)
 
     def odds(self, *, decay: Fraction) -> Fraction:
-        """That of one start, to the power ``starts``."""
+        """The odds of one start to the power ``starts``."""
         return self.above.odds(decay=decay) ** self.starts
 
     def law(self, value: tuple[int, ...], *, decay: Fraction) -> Mapping[tuple[int, ...], Fraction]:
-        """The exact law of the indices said to be above, at this decay (see :meth:`AboveThreshold.exponents`)."""
+        """The exact law of the indices reported as above, at this decay (see :meth:`AboveThreshold.exponents`)."""
         outputs = sum(math.comb(len(require_stream(value)), answers_so_far) for answers_so_far in range(self.starts + 1))
         if outputs > OUTPUTS_MAX:
             raise Refused("law-unavailable", f"the law has more than {OUTPUTS_MAX} outputs")
         law: dict[tuple[int, ...], Fraction] = {}
         open_runs: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
-        # the law of one start depends on where it starts, not on what was answers_so_far before
+        # the law of one start depends on where it starts, not on the answers before
         rests = [self.above.law(value[first:], decay=decay) for first in range(len(value) + 1)]
         for _ in range(self.starts):
             after: dict[tuple[int, ...], Fraction] = {}

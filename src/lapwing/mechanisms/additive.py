@@ -33,7 +33,7 @@ Clamp: TypeAlias = tuple[int, int] | None
 
 
 def require_integers(value: Integers) -> tuple[int, ...]:
-    """The value as a vector; anything but integers is stopped with ``value-invalid``."""
+    """The value as a vector; raises ``value-invalid`` for anything but integers."""
     vector = value if isinstance(value, tuple) else (value,)
     if any(type(coordinate) is not int for coordinate in vector):
         raise LapwingError("value-invalid", "noise can be added only to integers")
@@ -154,7 +154,7 @@ def laplace_for(*, epsilon: Fraction, l1: int, clamp: Clamp = None) -> LaplaceMe
 def geometric(*, alpha: Fraction, sensitivity: int = 1, clamp: Clamp = None) -> LaplaceMechanism:
     """The geometric mechanism (Ghosh, Roughgarden and Sundararajan 2012): ``P[Z = z]`` proportional to ``alpha ** |z|`` on one count.
 
-    The same mechanism by its other parameter. The scale ``1 / ln(1 / alpha)`` is rounded up to a float, so what is drawn is at least as
+    The Laplace mechanism by its other parameter. The scale ``1 / ln(1 / alpha)`` is rounded up to a float, so a draw is at least as
     private; ``law(value, decay=alpha)`` is the law at ``alpha`` itself. With a ``clamp`` it is the truncated geometric mechanism.
     """
     require_decay(alpha)

@@ -1,8 +1,8 @@
 """How much Gaussian noise an (epsilon, delta) needs, for one integer value.
 
 The exact delta of the discrete Gaussian at an epsilon (:func:`gaussian_delta`) decides; the least sigma (:func:`gaussian_sigma`) and the
-textbook's (:func:`gaussian_sigma_classic`) are both held to it. All of this is for a single value: for vectors use rho, which is proven for
-them (:class:`lapwing.mechanisms.additive.GaussianMechanism`).
+textbook's (:func:`gaussian_sigma_classic`) are both checked against it. All of this is for a single value: for vectors use rho, which is
+proven for them (:class:`lapwing.mechanisms.additive.GaussianMechanism`).
 
 Proof: ``docs/proofs/gaussian-calibration.md``.
 """
@@ -26,7 +26,7 @@ from lapwing.kernel.tails import (
 from lapwing.prices import scale_root_at_least
 
 RELATIVE_WIDTH = Fraction(1, 2**30)
-"""The least sigma is found to within this part of it."""
+"""The relative precision of the least sigma."""
 
 
 def gaussian_tail_lower(sigma: Fraction, t: int) -> Fraction:
@@ -35,7 +35,7 @@ def gaussian_tail_lower(sigma: Fraction, t: int) -> Fraction:
 
 
 def gaussian_delta(law: DiscreteGaussian, *, sensitivity: int, epsilon: Fraction) -> Fraction:
-    """At least the least delta for which one integer value with this noise is (epsilon, delta)-differentially private.
+    """An upper bound of the least delta for which one integer value with this noise is (epsilon, delta)-differentially private.
 
     Pre: between neighbours the value moves by at most ``sensitivity``; ``epsilon >= 0``. Up to rounding it is the exact
     ``P[Z > c - D] - exp(epsilon) P[Z > c]`` with ``c = epsilon sigma^2 / D + D / 2`` (Canonne, Kamath and Steinke 2020, theorem 7): to 40
@@ -59,7 +59,7 @@ def gaussian_delta(law: DiscreteGaussian, *, sensitivity: int, epsilon: Fraction
 
 
 def certify_gaussian(law: DiscreteGaussian, *, sensitivity: int, epsilon: Fraction, delta: Fraction) -> None:
-    """Stop (code ``calibration-uncertified``) noise of which we cannot show that one value with it is (epsilon, delta)-private."""
+    """Raise ``calibration-uncertified`` unless we can show that one value with this noise is (epsilon, delta)-private."""
     if gaussian_delta(law, sensitivity=sensitivity, epsilon=epsilon) > delta:
         raise Refused("calibration-uncertified", "this Gaussian noise cannot be shown to satisfy the requested epsilon and delta")
 
@@ -67,7 +67,7 @@ def certify_gaussian(law: DiscreteGaussian, *, sensitivity: int, epsilon: Fracti
 def gaussian_sigma(*, epsilon: Fraction, delta: Fraction, sensitivity: int) -> DiscreteGaussian:
     """The Gaussian noise with the least sigma, to nine digits, at which :func:`gaussian_delta` is at most ``delta``.
 
-    Balle and Wang (2018) call it the analytic calibration. Only :func:`gaussian_delta` at the result decides about privacy.
+    Balle and Wang (2018) call it the analytic calibration. Privacy depends only on :func:`gaussian_delta` at the result.
     """
     _require_target(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
 
@@ -91,10 +91,10 @@ def gaussian_sigma(*, epsilon: Fraction, delta: Fraction, sensitivity: int) -> D
 
 
 def gaussian_sigma_classic(*, epsilon: Fraction, delta: Fraction, sensitivity: int) -> DiscreteGaussian:
-    """The textbook's ``sigma^2 = 2 ln(1.25 / delta) sensitivity^2 / epsilon^2`` (Dwork and Roth 2014, theorem A.1), rounded up.
+    """The textbook ``sigma^2 = 2 ln(1.25 / delta) sensitivity^2 / epsilon^2`` (Dwork and Roth 2014, theorem A.1), rounded up.
 
-    The theorem is about the normal law and ``epsilon < 1``; a larger epsilon is refused with ``calibration-invalid``. That the discrete
-    law keeps the promise too is checked with the exact delta. Never less noise than :func:`gaussian_sigma` finds.
+    The theorem is about the normal law and ``epsilon < 1``; a larger epsilon is refused with ``calibration-invalid``. The exact delta is
+    used to check that the discrete law satisfies it, too. Never less noise than :func:`gaussian_sigma` finds.
     """
     _require_target(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
     if epsilon >= 1:

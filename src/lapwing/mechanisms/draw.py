@@ -1,7 +1,7 @@
-"""Running a mechanism once, for what was charged.
+"""Running a mechanism, within what was charged.
 
-It takes no permit, so nothing that answers a statement may import it (an import contract says so): it is for lessons, for audits, and for
-data that no ledger protects.
+It takes no permit, so code that answers statements may not import it (an import contract enforces that): it is for lessons, for audits, and
+for data that no ledger protects.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Drawable: TypeAlias = Additive | RandomisedResponse | AboveThreshold | SparseVec
 
 
 def require_paid(event: Event, account: Account, charged: Cost) -> None:
-    """Stop (code ``noise-undercharged``) a run that costs more than was charged for it."""
+    """Raise ``noise-undercharged`` if a run costs more than was charged for it."""
     cost = event.cost(account)
     if cost.loss > charged.loss or cost.delta > charged.delta:
         raise LapwingError("noise-undercharged", "the noise would cost more than was charged")
@@ -57,7 +57,7 @@ def draw(mechanism: Drawable, value: Any, *, account: Account, charged: Cost) ->
     """One run of the mechanism on this value: an output drawn from ``mechanism.law`` of that value, at the mechanism's own scale.
 
     Pre: neighbours move the value by no more than the mechanism's sensitivities say, and ``charged`` is already in the ledger (or there is
-    none). A run that costs more than ``charged`` is stopped with ``noise-undercharged`` before anything is drawn.
+    no ledger). A run that costs more than ``charged`` raises ``noise-undercharged`` before anything is drawn.
     """
     require_paid(mechanism.event(), account, charged)
     (output,) = _runs(mechanism, value, times=1, account=account)
@@ -103,7 +103,7 @@ def _runs(mechanism: Drawable, value: Any, *, times: int, account: Account) -> l
 
 
 def _paid(mechanism: Drawable, account: Account) -> Fraction:
-    """What was charged for one run, at least: :func:`~lapwing.kernel.noise.additive.add_noise` is held to it."""
+    """A lower bound of the charge for one run, which :func:`~lapwing.kernel.noise.additive.add_noise` checks."""
     return Fraction(mechanism.event().cost(account).loss, LOSS_UNITS)
 
 
@@ -157,7 +157,7 @@ def _first_above(values: tuple[int, ...], thresholds: tuple[int, ...]) -> tuple[
 
 
 def _compared(values: tuple[int, ...], scale: Fraction, *, shift: int) -> list[int]:
-    """The values with noise, to be compared. What a movement by ``shift`` reveals is a part of the event paid for the whole stream."""
+    """The values with noise, for comparison. The loss of a movement by ``shift`` is a part of the event paid for the whole stream."""
     law = DiscreteLaplace(scale)
     cost = loss(law, Account.PURE, l1=shift, l2_squared=0)
     # on zeros, because values may be larger than noise can be added to
@@ -166,10 +166,10 @@ def _compared(values: tuple[int, ...], scale: Fraction, *, shift: int) -> list[i
 
 
 class SparseSession:
-    """A sparse vector that is asked one value after another. Paid for as a whole before the first, so that stopping early saves nothing.
+    """A sparse vector that takes one value after another. It is paid for as a whole before the first, so stopping early saves nothing.
 
     Pre: the values keep to the mechanism's sensitivity; each may depend on the answers so far. ``charged`` is already in the ledger (or
-    there is none); if it is less than the whole costs, the session does not open (``noise-undercharged``).
+    there is no ledger); if it is less than the whole costs, the session does not open (``noise-undercharged``).
     """
 
     __slots__ = ("_mechanism", "_starts_left", "_threshold")
@@ -186,7 +186,7 @@ class SparseSession:
 
     @property
     def ended(self) -> bool:
-        """Whether all starts are used up, so that nothing more is answered."""
+        """Whether all starts are used up, so that the session answers nothing more."""
         return self._starts_left == 0
 
     def ask(self, value: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 OUTPUTS_MAX = 2**20
-"""Most outputs an exact law is listed for."""
+"""Most outputs of an exact law."""
 
 
 def mass(z: int, *, decay: Fraction) -> Fraction:

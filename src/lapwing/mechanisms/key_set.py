@@ -1,7 +1,7 @@
 """A private set of keys: those whose noisy number of units reaches a threshold.
 
-The same rule as for the groups of a statement (:mod:`lapwing.kernel.thresholds`), as a mechanism of its own. Keys are numbered; the value
-is the number of units of each key. A key that no unit carries is never shown, and which keys occur at all is what delta pays for.
+The same rule as for the groups of a statement (:mod:`lapwing.kernel.thresholds`), as a separate mechanism. Keys are numbered; the value is
+the number of units of each key. A key that no unit has is never shown; delta pays for revealing which keys occur.
 
 Proof: ``docs/proofs/key-threshold.md``.
 """
@@ -99,7 +99,7 @@ class KeySet:
         return decay ** -self.moved()
 
     def delta_at(self, *, decay: Fraction) -> Fraction:
-        """The exact delta at this decay of Laplace noise: the probability that a unit shows any of the keys it alone carries."""
+        """The exact delta at this decay of Laplace noise: the probability that a unit reveals any of the keys that only it has."""
         return 1 - (1 - self.shown(1, decay=decay)) ** self.groups_per_unit
 
     def error(self, *, confidence: Fraction) -> int:
@@ -119,7 +119,7 @@ class KeySet:
 
 
 def require_counts(value: tuple[int, ...]) -> tuple[int, ...]:
-    """The numbers of units themselves; anything but a tuple of integers that are not negative is stopped with ``value-invalid``."""
+    """The numbers of units themselves; raises ``value-invalid`` for anything but a tuple of non-negative integers."""
     if type(value) is not tuple or any(type(units) is not int or units < 0 for units in value):
         raise LapwingError("value-invalid", "numbers of units must be a tuple of non-negative integers")
     return value

@@ -1,4 +1,4 @@
-"""Report noisy max: discrete Laplace noise on each score, and the index of the largest; of equal ones the lowest index.
+"""Report noisy max: discrete Laplace noise on each score, and the index of the largest; ties go to the lowest index.
 
 Scores and noise are integers, so ties happen, and the rule that breaks them is part of the mechanism.
 
@@ -27,12 +27,12 @@ from lapwing.mechanisms.selection import (
 from lapwing.spread import require_confidence
 
 NOISY_MAX_SCALE_MAX = Fraction(2**50)
-"""Largest scale here: far more than scores of 64 bits have a use for."""
+"""Largest scale here: far more than scores of 64 bits can use."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyMax:
-    """The index of the largest ``score + Z``, with independent discrete Laplace ``Z`` of this scale; of equal ones the lowest index.
+    """The index of the largest ``score + Z``, with independent discrete Laplace ``Z`` of this scale; ties go to the lowest index.
 
     Pre: between neighbours each score moves by at most ``score_sensitivity``, all the same way if ``monotone``. Post: the choice is
     epsilon-differentially private for ``epsilon = 2 score_sensitivity / scale`` (half of that if monotone), whatever the number of

@@ -5,7 +5,7 @@ A value c is a q-quantile of N rows when at most q N rows lie below it and at mo
     -max(0, d * below - n * N, d * above - (d - n) * N)
 
 an integer: 0 at every quantile among the candidates, and minus d for each rank away from it. It needs the counts of rows between, and equal
-to, the candidates, and nothing else of the rows.
+to, the candidates, and nothing else about the rows.
 
 Proof: ``docs/proofs/quantile-selection.md``.
 """
@@ -62,7 +62,7 @@ def quantile_sensitivity(*, quantile: Fraction, rows_per_unit: int, neighbours: 
 
 @dataclass(frozen=True, slots=True)
 class QuantileSelection:
-    """One of the candidates, by the selection rule on the scores above. The scale is in units of score: ``d`` of them are one rank.
+    """Selects a candidate, by the selection rule and the scores above. The scale is in units of score: ``d`` of them are one rank.
 
     Pre: a unit has at most ``rows_per_unit`` rows. Post: epsilon-differentially private, for these neighbours, with epsilon twice the
     :func:`quantile_sensitivity` over the scale; rho is that of the rule. The value is the list of rows, in any order. Smith 2011 for

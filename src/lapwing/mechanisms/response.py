@@ -1,7 +1,7 @@
 """Randomised response: each person's own answer, made deniable before anybody sees it.
 
 A person whose true answer is one of ``categories`` answers truthfully with probability ``truth``, and otherwise gives one of the other
-answers, each as likely. The counts of the noisy answers still tell how many truly gave each answer, up to an error that is known.
+answers, all equally likely. The counts of the noisy answers still show how many people truly gave each answer, up to a known error.
 
 Proof: ``docs/proofs/randomised-response.md``.
 """
@@ -32,10 +32,10 @@ Answers: TypeAlias = int | tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class RandomisedResponse:
-    """Tells the truth with probability ``truth`` (more often than by chance), and else one of the other answers.
+    """Gives the true answer with probability ``truth`` (more often than by chance), and otherwise one of the other answers.
 
     Pre: neighbours differ in the answer of one person. Post: epsilon-differentially private with ``exp(epsilon) = odds``, whether one
-    person answers or many: each person's answer is a draw of its own, so a neighbour changes one draw only. ``truth`` is a fraction that a
+    person answers or many: each person's answer is a separate draw, so a neighbour changes only one draw. ``truth`` is a fraction that a
     float represents exactly, because the sampler takes a float.
     """
 
@@ -53,7 +53,7 @@ class RandomisedResponse:
             raise Refused("mechanism-invalid", "the true answer must be more likely than each other answer")
 
     def lie(self) -> Fraction:
-        """The probability of each of the answers that are not true."""
+        """The probability of each answer that is not true."""
         return (1 - self.truth) / (self.categories - 1)
 
     def epsilon(self) -> Fraction:
@@ -73,7 +73,7 @@ class RandomisedResponse:
     @overload
     def law(self, value: tuple[int, ...], *, decay: Fraction | None = None) -> Mapping[tuple[int, ...], Fraction]: ...
     def law(self, value: Answers, *, decay: Fraction | None = None) -> Mapping[int, Fraction] | Mapping[tuple[int, ...], Fraction]:
-        """The exact law of the noisy answers. It is rational as it is, so ``decay`` is not needed; it may be given, and changes nothing."""
+        """The exact law of the noisy answers. It is rational already, so ``decay`` is not needed; it may be given, and changes nothing."""
         answers = self.require_answers(value)
         if self.categories ** len(answers) > OUTPUTS_MAX:
             raise Refused("law-unavailable", f"the law has more than {OUTPUTS_MAX} outputs")
@@ -126,7 +126,7 @@ class RandomisedResponse:
         return sum(counts)
 
     def require_answers(self, value: Answers) -> tuple[int, ...]:
-        """The answers as a tuple; anything that is not a category is stopped with ``value-invalid``."""
+        """The answers as a tuple; raises ``value-invalid`` for anything that is not a category."""
         answers = value if isinstance(value, tuple) else (value,)
         if any(type(answer) is not int or not 0 <= answer < self.categories for answer in answers):
             raise LapwingError("value-invalid", "an answer must be the number of a category, counted from 0")
@@ -134,14 +134,14 @@ class RandomisedResponse:
 
 
 def two_coin() -> RandomisedResponse:
-    """The textbook's yes or no: heads, tell the truth; tails, toss again and say yes on heads. Truth 3/4, odds 3 (Warner 1965)."""
+    """The textbook yes or no: on heads, tell the truth; on tails, toss again and say yes on heads. Truth 3/4, odds 3 (Warner 1965)."""
     return RandomisedResponse(categories=2, truth=Fraction(3, 4))
 
 
 def response_for(*, epsilon: Fraction, categories: int) -> RandomisedResponse:
     """The randomised response that tells the truth most often, up to rounding, whose event is at most this epsilon.
 
-    Refuses with ``loss-invalid`` an epsilon too small for the truth to be likelier than the other answers in floats.
+    Raises ``loss-invalid`` if epsilon is too small for the truth to be more likely than the other answers in floats.
     """
     require_exact(epsilon)
     if epsilon <= 0:

@@ -35,14 +35,14 @@ SCORE_SENSITIVITY_MAX = 2**61
 """Largest sensitivity of a score: the sampler's map doubles it in 64 bits."""
 
 SPREAD_MAX = 2**14
-"""Largest difference of two scores for which an exact law is written out; its fractions have that many factors of the decay."""
+"""Largest difference of two scores for which an exact law is computed; its fractions have that many factors of the decay."""
 
 PURE_DIVISOR = 2
-"""rho is ``epsilon^2 / 2`` where nothing more than epsilon-differential privacy is known, so a loss in an interval of length 2 epsilon."""
+"""rho is ``epsilon^2 / 2`` if only epsilon-differential privacy is known: the loss then lies in an interval of length 2 epsilon."""
 
 
 def require_selection(*, scale: Fraction, score_sensitivity: int, candidates: int, monotone: bool) -> None:
-    """Stop parameters that no selection can have (codes ``scale-invalid``, ``sensitivity-invalid``, ``mechanism-invalid``)."""
+    """Raise ``scale-invalid``, ``sensitivity-invalid`` or ``mechanism-invalid`` for parameters that no selection can have."""
     require_scale(scale)
     if type(score_sensitivity) is not int or not 1 <= score_sensitivity <= SCORE_SENSITIVITY_MAX:
         raise LapwingError("sensitivity-invalid", "the sensitivity of a score must be an integer from 1 to 2^61")
@@ -63,7 +63,7 @@ def require_scores(scores: Sequence[int], *, candidates: int) -> list[int]:
 
 
 def losses_below_best(scores: Sequence[int], *, candidates: int) -> list[int]:
-    """How far each score is below the best, for an exact law; refuses (code ``law-unavailable``) a spread above ``SPREAD_MAX``."""
+    """How far each score is below the best, for an exact law; raises ``law-unavailable`` for a spread above ``SPREAD_MAX``."""
     listed = require_scores(scores, candidates=candidates)
     best = max(listed)
     if best - min(listed) > SPREAD_MAX:
@@ -77,7 +77,7 @@ def movement_max(*, score_sensitivity: int, monotone: bool) -> int:
 
 
 def selection_event(scale: Fraction, *, movement: int, divisor: int, rounds: int = 1) -> Event:
-    """What ``rounds`` selections cost, each ``movement / scale`` of epsilon and that squared over ``divisor`` of rho; with the margin."""
+    """The cost of ``rounds`` selections, each ``movement / scale`` in epsilon and its square over ``divisor`` in rho; with the margin."""
     epsilon = movement / scale
     return Event(epsilon=LOSS_MARGIN * rounds * epsilon, rho=LOSS_MARGIN * rounds * epsilon**2 / divisor)
 
@@ -85,7 +85,7 @@ def selection_event(scale: Fraction, *, movement: int, divisor: int, rounds: int
 def selection_scale(account: Account, *, loss: Fraction, movement: int, divisor: int, rounds: int = 1) -> Fraction:
     """The least scale whose :func:`selection_event` costs at most this loss (epsilon on a pure account, rho on an approximate one).
 
-    Refuses with ``loss-invalid`` a loss that is not positive, with ``scale-invalid`` one that needs a larger scale than the largest.
+    Raises ``loss-invalid`` for a loss that is not positive, and ``scale-invalid`` for one that needs more than the largest scale.
     """
     require_exact(loss)
     if loss <= 0:
@@ -108,7 +108,7 @@ def least_loss(scale: Fraction, *, others: Fraction, weight_max: Fraction) -> in
 
 @dataclass(frozen=True, slots=True)
 class ExponentialMechanism:
-    """Candidate h with probability proportional to ``exp(score_h / scale)``.
+    """Selects candidate h with probability proportional to ``exp(score_h / scale)``.
 
     Pre: between neighbours each score moves by at most ``score_sensitivity``, all the same way if ``monotone``. Post: the choice is
     epsilon-differentially private for ``epsilon = 2 score_sensitivity / scale`` (half of that if monotone), and ``epsilon^2 / 8``-zCDP.
@@ -147,7 +147,7 @@ class ExponentialMechanism:
     def error(self, *, confidence: Fraction) -> int:
         """With this confidence the chosen score is at most this far below the best; attained, up to rounding, by some score vector."""
         require_confidence(confidence)
-        # All but one candidate just too bad, with weight w in all: they win with probability w / (1 + w), and nothing is worse.
+        # The worst case: all candidates but one are just too bad. With total weight w they win with probability w / (1 + w).
         return least_loss(self.scale, others=Fraction(self.candidates - 1), weight_max=(1 - confidence) / confidence)
 
 
@@ -191,8 +191,8 @@ class PermuteAndFlip:
     def law(self, value: Sequence[int], *, decay: Fraction) -> Mapping[int, Fraction]:
         """The exact law of the chosen index on these scores, in time quadratic in their number.
 
-        Give each candidate a uniform time of visit. Candidate h wins at time t if its own coin falls well (``p_h``) and no other was
-        visited before t with a coin that did: ``p_h`` times the integral over t from 0 to 1 of the product of ``1 - p_j t``, j not h.
+        Give each candidate a uniform time of visit. Candidate h wins at time t if its own coin succeeds (``p_h``) and no other candidate
+        was visited before t with a coin that did: ``p_h`` times the integral over t from 0 to 1 of the product of ``1 - p_j t``, j not h.
         """
         require_decay(decay)
         losses = losses_below_best(value, candidates=self.candidates)
@@ -212,7 +212,7 @@ class PermuteAndFlip:
         """With this confidence the chosen score is at most this far below the best; never more than the exponential mechanism's bound."""
         require_confidence(confidence)
         failure = 1 - Fraction(confidence)
-        # Two bounds on the chance of others with weight w in all: w / 2 and w / (1 + w).
+        # Two bounds on the chance of others with total weight w: w / 2 and w / (1 + w).
         weight_max = max(2 * failure, failure / (1 - failure))
         return least_loss(self.scale, others=Fraction(self.candidates - 1), weight_max=weight_max)
 

@@ -1,8 +1,9 @@
-"""Counts that are held against public numbers: what private multiplicative weights are made of, with their exact law.
+"""Counts that are compared with public numbers: the core of private multiplicative weights, with its exact law.
 
 For each count there is a public number, which may depend on all earlier answers: in private multiplicative weights, the estimate of the
-weights. While the count is near the number, by sparse vector, only that is released. Otherwise a fresh noisy count is, and the next
-start begins. ``lapwing.kernel.count_stream`` is the same over protected rows; this is for lessons, exact verification and audits.
+weights. If sparse vector finds the count near its number, only that fact is released. Otherwise a fresh noisy count is released, and the
+next start begins. ``lapwing.kernel.count_stream`` is the same over protected rows; this module is for lessons, exact verification and
+audits.
 
 Proof: ``docs/proofs/above-threshold.md``.
 """
@@ -27,11 +28,11 @@ Transcript: TypeAlias = tuple[int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class StreamedCounts:
-    """At most ``starts`` noisy counts, of those that are far from their public numbers.
+    """Releases at most ``starts`` noisy counts, of those counts that are far from their public numbers.
 
     Pre: between neighbours each count moves by at most the sensitivity of ``above``; ``near`` gives the public number of the next count
-    from what was told so far, and knows nothing else. Post: differentially private at ``starts`` times the price of one start of ``above``
-    and one answer, however many counts there are. The output is the list of answers, up to the last start.
+    from the answers so far, and from nothing else. Post: differentially private at ``starts`` times the price of one start of ``above`` and
+    one answer, however many counts there are. The output is the list of answers, up to the last start.
     """
 
     above: AboveThreshold
@@ -48,7 +49,7 @@ class StreamedCounts:
         self.answer()
 
     def answer(self) -> LaplaceMechanism:
-        """What tells a count that is not near."""
+        """The mechanism that releases a count that is not near its number."""
         return LaplaceMechanism(self.scale_answer, self.above.sensitivity, clamp=self.clamp)
 
     def event(self) -> Event:
@@ -89,7 +90,7 @@ class StreamedCounts:
                 raise Refused("law-unavailable", f"the law has more than {OUTPUTS_MAX} outputs")
 
     def error(self, *, confidence: Fraction, questions: int = 1) -> int:
-        """The distance within which all of so many questions are told right: the public number where it is near, else the noisy count.
+        """The distance within which all ``questions`` are answered: by the public number where it is near, else by the noisy count.
 
         Half of the failure probability is for the comparisons, the other half for the answers, of which there are at most ``starts``.
         """

@@ -1,6 +1,6 @@
-"""The k best candidates, in order, by peeling: the exponential mechanism k times, each time without those already taken.
+"""The k best candidates, in order, by peeling: the exponential mechanism k times, each time without the candidates already taken.
 
-One draw of Gumbel noise on each score, sorted, has this very law, so it costs one pass.
+One draw of Gumbel noise on each score, sorted, has exactly this law, so one pass is enough.
 
 Proof: ``docs/proofs/top-k.md``.
 """
@@ -29,7 +29,7 @@ from lapwing.mechanisms.selection import (
 from lapwing.spread import require_confidence
 
 LAW_OUTPUTS_MAX = 2**16
-"""Most outputs of a law that is written out."""
+"""Most outputs of an exact law."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class TopK:
         return selection_event(self.scale, movement=self.movement, divisor=RANGE_DIVISOR, rounds=self.k)
 
     def law(self, value: Sequence[int], *, decay: Fraction) -> Mapping[tuple[int, ...], Fraction]:
-        """The exact law of the list of indices; refuses (code ``law-unavailable``) more than ``LAW_OUTPUTS_MAX`` lists."""
+        """The exact law of the list of indices; raises ``law-unavailable`` for more than ``LAW_OUTPUTS_MAX`` lists."""
         require_decay(decay)
         if math.perm(self.candidates, self.k) > LAW_OUTPUTS_MAX:
             raise Refused("law-unavailable", "there are too many lists for an exact law")

@@ -13,7 +13,7 @@ from lapwing.kernel.numbers import require_exact
 
 
 def respond(answers: Sequence[int], *, categories: int, truth: Fraction, epsilon_charged: Fraction) -> list[int]:
-    """Each answer as it is with probability ``truth``, else one of the other categories, independently.
+    """Each answer unchanged with probability ``truth``, else one of the other categories, independently.
 
     Pre: ``truth`` is above ``1 / categories`` and below 1, and a float represents it exactly; answers are from 0 to ``categories - 1``; the
     caller charged ``epsilon_charged``. The sampler's own map must not exceed it, or nothing is drawn (``noise-undercharged``).

@@ -1,6 +1,6 @@
 """Drawing a selection: Gumbel noise (the exponential mechanism, top-k), exponential noise (permute-and-flip), Laplace noise (noisy max).
 
-OpenDP compares noisy scores to as many bits as the comparison needs, so the draw is exactly of the law named, without ties or overflow.
+OpenDP compares noisy scores to as many bits as the comparison needs, so the draw has exactly the stated law, without ties or overflow.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ OneOfMany: TypeAlias = ExponentialMechanism | PermuteAndFlip | NoisyMax
 
 
 def draw_selection(mechanism: OneOfMany, scores: Sequence[int], *, times: int = 1, account: Account, charged: Fraction) -> list[int]:
-    """Indices of candidates, each drawn on its own from ``mechanism.law`` of these scores at the mechanism's own scale.
+    """Indices of candidates, drawn independently from ``mechanism.law`` of these scores at the mechanism's own scale.
 
     Pre: between neighbours the scores move as the mechanism's parameters say, and ``charged`` (epsilon on a pure account, rho on an
     approximate one) is already in the ledger for each of the ``times``. Post: each index is ``charged``-private.
 
     Two accountants must agree before anything is drawn: the mechanism's event and the sampler's map, each at most ``charged``; otherwise
-    refused with ``noise-undercharged``. Scores above ``VALUE_MAX`` in size are refused with ``value-too-large``.
+    this raises ``noise-undercharged``. Scores above ``VALUE_MAX`` in size raise ``value-too-large``.
     """
     exact = _checked(scores, candidates=mechanism.candidates)
     match mechanism:
@@ -50,7 +50,7 @@ def draw_selection(mechanism: OneOfMany, scores: Sequence[int], *, times: int = 
 
 
 def _first_largest(noisy: list[int]) -> int:
-    return noisy.index(max(noisy))  # of equal ones the lowest index
+    return noisy.index(max(noisy))  # ties go to the lowest index
 
 
 def draw_top_k(mechanism: TopK, scores: Sequence[int], *, times: int = 1, account: Account, charged: Fraction) -> list[tuple[int, ...]]:
