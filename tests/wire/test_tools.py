@@ -178,7 +178,7 @@ def test_a_tool_that_asks_for_rows_is_told_the_statement_that_counts_them(wire: 
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="rows are never shown") as refused:
             connection.execute(asked.encode())
         words, _, instead = (refused.value.diag.message_hint or "").partition(": ")
-        assert words == "ask how many rows there are of each kind"
+        assert words == "count the rows of each kind"
         assert connection.execute(instead.encode()).fetchall() != []
 
 

@@ -125,7 +125,7 @@ class LaplaceMechanism:
         }
 
     def odds(self, *, decay: Fraction) -> Fraction:
-        """``decay ** -l1``. Attained exactly as soon as two values ``l1`` apart lie inside the clamp."""
+        """``decay ** -l1``. Attained exactly if two values at distance ``l1`` lie inside the clamp."""
         require_decay(decay)
         return decay**-self.l1
 

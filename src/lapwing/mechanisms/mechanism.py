@@ -23,7 +23,7 @@ class Mechanism(Protocol[Value_contra, Output]):
     """What every mechanism states about itself, without data or with data that the caller holds. Implementations are frozen records."""
 
     def event(self) -> Event:
-        """What one run costs."""
+        """The cost of one run."""
         ...
 
     def law(self, value: Value_contra, *, decay: Fraction) -> Mapping[Output, Fraction]:

@@ -55,7 +55,7 @@ class NoisyMax:
         return movement_max(score_sensitivity=self.score_sensitivity, monotone=self.monotone)
 
     def event(self) -> Event:
-        """What one run costs."""
+        """The cost of one run."""
         return selection_event(self.scale, movement=self.movement, divisor=PURE_DIVISOR)
 
     def law(self, value: Sequence[int], *, decay: Fraction) -> Mapping[int, Fraction]:

@@ -115,7 +115,7 @@ class QuantileSelection:
         ]
 
     def event(self) -> Event:
-        """What one run costs."""
+        """The cost of one run."""
         return self.selection().event()
 
     def law(self, value: Sequence[int], *, decay: Fraction) -> Mapping[int, Fraction]:

@@ -129,7 +129,7 @@ class ExponentialMechanism:
         return movement_max(score_sensitivity=self.score_sensitivity, monotone=self.monotone)
 
     def event(self) -> Event:
-        """What one run costs."""
+        """The cost of one run."""
         return selection_event(self.scale, movement=self.movement, divisor=RANGE_DIVISOR)
 
     def law(self, value: Sequence[int], *, decay: Fraction) -> Mapping[int, Fraction]:
@@ -185,7 +185,7 @@ class PermuteAndFlip:
         return movement_max(score_sensitivity=self.score_sensitivity, monotone=self.monotone)
 
     def event(self) -> Event:
-        """What one run costs."""
+        """The cost of one run."""
         return selection_event(self.scale, movement=self.movement, divisor=PURE_DIVISOR)
 
     def law(self, value: Sequence[int], *, decay: Fraction) -> Mapping[int, Fraction]:

@@ -57,7 +57,7 @@ class TopK:
         return movement_max(score_sensitivity=self.score_sensitivity, monotone=self.monotone)
 
     def event(self) -> Event:
-        """What one run, of k selections, costs."""
+        """The cost of one run of k selections."""
         return selection_event(self.scale, movement=self.movement, divisor=RANGE_DIVISOR, rounds=self.k)
 
     def law(self, value: Sequence[int], *, decay: Fraction) -> Mapping[tuple[int, ...], Fraction]:

@@ -41,7 +41,7 @@ def bind(
     """Bind a statement, or raise ``Refused``.
 
     ``unit_columns`` names the column that holds the unit, for each protected table that has one: counting its distinct values counts units.
-    ``references`` are declared keys on the way to the unit, each from (table, column) to the (table, column) it refers to.
+    ``references`` are declared keys on the path to the unit, each from (table, column) to the (table, column) it refers to.
     ``dialect`` is one of ``DIALECTS``: the syntax, and the meaning of ``/`` and other functions of numbers.
     ``tokens`` are the tokens of the text, if ``read_words`` has split it already.
     ``public_rows`` reads public tables, if they are combined with answers.

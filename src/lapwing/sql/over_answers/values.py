@@ -27,7 +27,7 @@ class Value:
     node: exp.Expr
     constant: Literal | None = None
     mark: str | None = None
-    """SQL for the code of its mark (``lapwing.statements.CellMark``); None for what does not come from noisy values."""
+    """SQL for the code of its mark (``lapwing.statements.CellMark``); None if it does not come from noisy values."""
     number: NumberType | None = None
     """The type that SQL gives a number, where it is not that of its kind."""
 

@@ -24,7 +24,7 @@ class BindCatalog:
     """The catalogue as far as binding needs it.
 
     ``unit_columns`` names each table's own column that holds the unit, where there is one. ``references`` are declared keys: from a column
-    to the column of another protected table that it refers to on the way to the unit.
+    to the column of another protected table that it refers to on the path to the unit.
     """
 
     facts: Facts

@@ -1,6 +1,6 @@
 """Scalar expressions over protected rows: from the parser's tree to the kernel's closed list, each with the domain the kernel gives it.
 
-This module holds what all of them share; ``operators``, ``functions``, ``dates`` and ``texts`` hold one handler for each class of node.
+This module has the parts that they share; ``operators``, ``functions``, ``dates`` and ``texts`` hold one handler for each class of node.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Scalars:
             return handler.bind(self, reader)
 
     def check_name(self, node: exp.Expr, names: frozenset[str]) -> None:
-        """Refuse a function called by a name that was not checked."""
+        """Refuse a function under a name that is not accepted."""
         token = self.session.source.name_token(node)
         if names and token is not None and token.text.upper() not in names:
             raise unknown_function(self.session, node)
@@ -106,7 +106,7 @@ class Scalars:
         return self.plain_call(node, called, *arguments) if typed is None else typed
 
     def plain_call(self, node: exp.Expr, called: Function, *arguments: Typed) -> Typed:
-        """A function of the closed list as it is, whatever the types of numbers."""
+        """A call of a function of the closed list, without regard to types of numbers."""
         expressions = tuple(argument.expression for argument in arguments)
         try:
             domain = result_domain(called, tuple(argument.domain for argument in arguments), expressions)

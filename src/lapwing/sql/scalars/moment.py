@@ -49,4 +49,4 @@ MOMENTS: dict[type[exp.Expr], Handler] = {
     exp.Localtimestamp: function(_now, "LOCALTIMESTAMP"),
 }
 SPELLINGS: dict[str, type[exp.Func]] = {"NOW": exp.CurrentTimestamp, "GETDATE": exp.CurrentTimestamp, "TODAY": exp.CurrentDate}
-"""Calls that some dialects' parsers know, and others do not."""
+"""Calls that the parsers of some dialects know and others do not."""

@@ -175,13 +175,13 @@ def rounded(scalars: NumberComposer, node: exp.Expr, value: Typed, digits: int) 
     found = stepped(scalars, value) if number_type(value.domain) is NumberType.DECIMAL else None
     if found is None:
         return None
-    places, noughts = 10 ** max(digits, 0), 10 ** max(-digits, 0)
-    # k / steps = (k * places) / (steps * places); a multiple of noughts / places is a whole number of this many
+    places, zeros = 10 ** max(digits, 0), 10 ** max(-digits, 0)
+    # k / steps = (k * places) / (steps * places); a multiple of zeros / places is a whole number of this many
     if digits >= 0 and places % found.steps == 0:
         return value
     integer = scalars.plain_call(node, Function.MULTIPLY, found.integer, _constant(scalars, node, places))
-    whole = _nearest(scalars, node, integer, found.steps * noughts)
-    return of_steps(scalars, node, scalars.plain_call(node, Function.MULTIPLY, whole, _constant(scalars, node, noughts)), places)
+    whole = _nearest(scalars, node, integer, found.steps * zeros)
+    return of_steps(scalars, node, scalars.plain_call(node, Function.MULTIPLY, whole, _constant(scalars, node, zeros)), places)
 
 
 def _exact(scalars: NumberComposer, node: exp.Expr, function: Function, arguments: Sequence[Typed]) -> Typed | None:

@@ -364,7 +364,7 @@ _NAMED_TEXTS = (
         _meaning(
             "LPAD",
             "s, n [, 'fill']",
-            "filled up at the start, or cut, to n characters",
+            "padded at the start, or truncated, to n characters",
             ("LPAD(region, 9, 'xy')", "LPAD(region, 3, '*')", ("LPAD(sex, 3)", "lpad(sex, 3, ' ')")),
         ),
         2,
@@ -375,7 +375,7 @@ _NAMED_TEXTS = (
         _meaning(
             "RPAD",
             "s, n [, 'fill']",
-            "filled up at the end, or cut, to n characters",
+            "padded at the end, or truncated, to n characters",
             ("RPAD(region, 9, 'xy')", "RPAD(region, 0, '*')", ("RPAD(sex, 3)", "rpad(sex, 3, ' ')")),
         ),
         2,

@@ -49,7 +49,7 @@ def stripped(text: str, position: str, characters: str) -> str:
 
 
 def padded(text: str, length: int, fill: str, *, before: bool) -> str:
-    """Exactly ``length`` characters: cut at the end, or filled up before or after."""
+    """Exactly ``length`` characters: truncated at the end, or padded before or after."""
     missing = max(length - len(text), 0)
     more = (fill * (missing // len(fill) + 1))[:missing]
     return f"{more}{text}"[:length] if before and missing else f"{text}{more}"[:length]

@@ -111,7 +111,7 @@ def _moment(written: str) -> int | None:
 
 
 def beside(literal: Literal, kind: Kind, session: Session, node: exp.Expr) -> Literal:
-    """A constant as it is meant beside a value of ``kind``: text beside dates is a date, a date beside timestamps is its midnight.
+    """A constant converted for use beside a value of ``kind``: text beside dates is a date, a date beside timestamps is its midnight.
 
     A text with a time zone, as tools write the bounds of a chart, is that moment in UTC; beside dates it is the day of that moment.
     """

@@ -224,7 +224,7 @@ _FIRST_WORDS = ("SELECT", "FROM", "WITH", "SHOW", "DESCRIBE", "EXPLAIN")
 
 
 def _check_kind(source: Source) -> None:
-    """Refuse what does not start like a query, before the parser sees it: it treats unknown statements as text to pass on."""
+    """Refuse text that does not start like a query, before the parser sees it: it treats unknown statements as text to pass on."""
     first = source.tokens[0]
     if first.token_type not in (TokenType.SELECT, TokenType.FROM, TokenType.WITH, TokenType.L_PAREN):
         is_no_command = first.token_type is TokenType.VAR
@@ -281,7 +281,7 @@ def _check_lists(source: Source) -> None:
 
 
 def _check_brackets(source: Source, levels_max: int) -> None:
-    """Refuse what the parser would accept: brackets that do not match, clauses out of order; and nesting too deep for it."""
+    """Refuse text that the parser would wrongly accept: brackets that do not match, clauses out of order; and nesting too deep for it."""
     opened: list[Token] = []
     clauses = [0]
     for token in source.tokens:
