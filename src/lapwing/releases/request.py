@@ -27,8 +27,8 @@ Bins: TypeAlias = int | tuple[Fraction, ...]
 class Marginals:
     """Counts of rows by every combination of ``ways`` of the columns, and by fewer; by default, of pairs.
 
-    ``bins`` says for columns with many values into how many spans they are cut, or at which edges (in values of the column; days and
-    microseconds since 1970 for dates and moments).
+    ``bins`` gives, for columns with many values, the number of spans or their edges (in values of the column; days and microseconds since
+    1970 for dates and timestamps).
     """
 
     columns: tuple[str, ...]
@@ -77,7 +77,7 @@ class RangeTree:
     """Counts of rows by ranges of one ordered column, of any length; for each combination of the ``by`` columns, if there are any.
 
     The column is counted in leaves (its declared values, or ``bins``), in nodes of ``branch`` leaves, in nodes of ``branch`` of these, and
-    so on. ``bins``: into how many spans the column is cut, or at which edges; or that for each column, by name.
+    so on. ``bins`` is the number of spans of the column or their edges; or a mapping from names of columns to these.
     """
 
     column: str

@@ -28,7 +28,7 @@ from lapwing.kernel.domains import (
 from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, Value, call
 
 VALUES_MAX = 10_000
-"""A column with more declared values has to be cut into spans."""
+"""A column with more declared values needs spans."""
 BINS_MAX = 1_000
 """Spans of one column."""
 

@@ -1,4 +1,4 @@
-"""The plan of a release: one count of rows for each table, all over the same rows, each table with a law of its own.
+"""The plan of a release: one count of rows for each table, all over the same rows, each table with its own law.
 
 One plan, one certificate, one charge: the kernel computes its cost as the sum over its tables. Every table is bounded in
 the same way, so that a row has the same weight in all of them, and tables agree up to their noise.

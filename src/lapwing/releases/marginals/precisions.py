@@ -72,7 +72,7 @@ class PriceSplit:
         return self.deviations([WorkloadQuery(axes) for axes in marginals], price, reach=reach)
 
     def total_variations(self, marginals: Sequence[Axes], price: float, *, rows: int, reach: float = 1.0) -> tuple[float, ...]:
-        """The expected distance of each marginal from the truth in total variation, for so many rows in the table; one at most.
+        """The expected distance of each marginal from the truth in total variation, if the table has this many rows; at most 1.
 
         Errors are treated as normal. Those of Laplace noise without sums are smaller by an eighth.
         """
@@ -197,7 +197,8 @@ class _Pull:
 
 
 def _with_gaussian(model: NoiseModel, objective: Objective) -> tuple[Floats, float]:
-    """Multiplicative updates from equal shares: a share grows with the square root of its slope. Also the best lower bound on the way."""
+    """Multiplicative updates from equal shares: a share grows with the square root of its slope. Also returns the best lower bound
+    found."""
     value_of, pull = _value(model, objective), _Pull(model, objective)
     shares = np.full(model.count, 1.0 / model.count)
     best, least, bound = shares, math.inf, 0.0

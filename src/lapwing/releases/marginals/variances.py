@@ -30,7 +30,7 @@ Whole: TypeAlias = npt.NDArray[np.int64]
 DENSE_MAX = 100_000
 """Sums by group and cell are kept in one array up to this size, or if most of them exist."""
 SMOOTH = 20.0
-"""Noise of so many steps of deviation is as good as continuous: half a step is 1 % of a bar."""
+"""Noise with a deviation of this many steps is treated as continuous: half a step is 1 % of a bar."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,7 +25,7 @@ Indices: TypeAlias = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class WorkloadQuery:
-    """Every cell of the marginal over ``axes`` (ascending), or, with ``bins``, counts that each sum up so many bins of each axis."""
+    """Every cell of the marginal over ``axes`` (ascending), or, with ``bins``, counts that each sum this many bins of each axis."""
 
     axes: Axes
     weight: float = 1.0

@@ -34,7 +34,7 @@ from lapwing.releases.serving.weighted_sums import JointSums, WeightedSums, cova
 from lapwing.statements import CellMark, Noisy, RatioOutput, Statement
 
 JOINT_MAX = 2_000
-"""Most sums whose noise is drawn together, for error bars of what is computed from them."""
+"""Most sums whose noise is drawn together, for error bars of values computed from them."""
 JOINT_WORK_MAX = 20_000_000
 """Most numbers that are read for that."""
 

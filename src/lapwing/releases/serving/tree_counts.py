@@ -1,6 +1,6 @@
 """Released counts of a tree of ranges, combined: a marginal over the ``by`` columns and the leaves, NULL among them.
 
-It offers what :class:`lapwing.releases.marginals.synopsis.Synopsis` offers, so that answers are computed in the same way.
+It has the interface of :class:`lapwing.releases.marginals.synopsis.Synopsis`, so that answers are computed in the same way.
 """
 
 from __future__ import annotations

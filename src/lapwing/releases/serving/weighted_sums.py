@@ -145,7 +145,7 @@ class JointSums:
                 whole[begin:end, other_begin:other_end] = block
                 whole[other_begin:other_end, begin:end] = block.T
         diagonal = np.arange(len(whole))
-        # Sub-totals are sums of their groups: what is nearly singular is kept from being so by far less than any bar shows.
+        # Sub-totals are sums of their groups, so the matrix may be singular: these terms prevent that, and change no bar visibly.
         whole[diagonal, diagonal] = (
             whole[diagonal, diagonal] * (1 + 1e-9) + 1e-9 * float(np.mean(whole[diagonal, diagonal])) + DEVIATION_MIN**2
         )

@@ -53,7 +53,7 @@ class Tiles:
         The gradient is without its factor 2 / components.
         """
         stack = self.cut(rows)
-        # Memory of its own, also because an array times itself is another routine, which has another limit.
+        # A separate array, also because multiplying an array by itself uses another routine, with another limit.
         across = np.ascontiguousarray(stack.transpose(0, 2, 1)) / np.float32(self.components)
         gradient = np.zeros_like(stack)
         loss = 0.0

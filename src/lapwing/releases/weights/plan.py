@@ -33,12 +33,12 @@ from lapwing.spread import half_width
 SUMMARY = "weights "
 """The prefix of the ledger's line of a session of weights."""
 COMPARED_WAYS = 3
-"""Columns of a question that the release a session is compared with answers."""
+"""Columns per question in the release that a session is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightsRequest:
-    """A session of weights as it is asked for."""
+    """A request for a session of weights."""
 
     table: str
     columns: tuple[str, ...]
@@ -145,7 +145,7 @@ def weights_axes(table: str, wanted: Marginals, facts: Facts) -> tuple[Axis, ...
 
 
 def other_ways(planned: PlannedWeights, facts: Facts) -> Alternatives:
-    """What direct counts, and a release of marginals, of the same error would cost."""
+    """The cost of direct counts, and of a release of marginals, with the same error."""
     request, reach = planned.request, planned.certified.reach
     error = planned.stream.threshold * 3 // 2
     law = _law_within(error, facts, request.confidence)
@@ -156,7 +156,7 @@ def other_ways(planned: PlannedWeights, facts: Facts) -> Alternatives:
 
 
 def _compared_noise(law: DiscreteLaplace, confidence: Fraction) -> int:
-    """What the noise of a threshold and of a distance, which is twice as wide, are together at most."""
+    """A bound on the noise of a threshold and of a distance, which is twice as wide, together."""
     sure = 1 - (1 - confidence) / 2
     return half_width(law, confidence=sure) + half_width(DiscreteLaplace(2 * law.scale), confidence=sure)
 
@@ -168,7 +168,7 @@ def _law_within(error: int, facts: Facts, confidence: Fraction) -> Law:
 
 
 def _widest(fits: Callable[[Fraction], bool]) -> Fraction:
-    """Nearly the largest scale that fits, to a thousandth of it; the least scale where none does."""
+    """The largest scale that fits, to within a thousandth; the least scale if none fits."""
     low, high = SCALE_MIN, SCALE_MAX / 4
     while high > low * Fraction(1001, 1000):
         middle = Fraction(math.sqrt(float(low) * float(high)))
@@ -177,7 +177,7 @@ def _widest(fits: Callable[[Fraction], bool]) -> Fraction:
 
 
 def _release_loss(planned: PlannedWeights, facts: Facts, *, ways: int, error: int, session: Fraction) -> Fraction | None:
-    """The loss of a release of all marginals over so many columns that answers a count over half of the bins of each within an error."""
+    """The loss of a release of all marginals over this many columns that answers a count over half of the bins of each within an error."""
     request = planned.request
     wanted = ReleaseRequest(
         "compared", request.table, (Marginals(*request.columns, ways=ways, bins=dict(request.bins)),), planned.certified.reach
@@ -194,7 +194,7 @@ def _release_loss(planned: PlannedWeights, facts: Facts, *, ways: int, error: in
 
 
 def _deviation_of_half(sizes: Sequence[int], variances: Mapping[tuple[int, ...], float], axes: tuple[int, ...]) -> float:
-    """The deviation of a count of half of the bins of each of these axes, from all tables put together (docs/explanation/releases.md)."""
+    """The deviation of a count of half of the bins of each of these axes, from all tables combined (docs/explanation/releases.md)."""
     precisions: dict[tuple[int, ...], float] = {}
     for table, variance in variances.items():
         for part in subsets(table):
