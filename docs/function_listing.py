@@ -356,7 +356,7 @@ SIGNS: tuple[FunctionReference, ...] = (
         "s, 'pattern'",
         CONDITIONS,
         "boolean",
-        "whether the whole text fits a regular expression",
+        "whether the whole text matches a regular expression",
         "region SIMILAR TO '(north|west).*'",
         "code SIMILAR TO '[A-E]\\d+'",
         total=_TABLE,

@@ -118,7 +118,7 @@ class UnitValues:
             return [] if on is None else self._truth(scalars, on)
         if side == "LEFT":
             hint = "move the condition to WHERE, or into FILTER and CASE"
-            raise session.refuse("join-unsupported", "the condition of a LEFT JOIN can only compare the key", node=on, hint=hint)
+            raise session.refuse("join-unsupported", "the only condition of a LEFT JOIN LATERAL is TRUE", node=on, hint=hint)
         return [scalars.condition(on, "a condition of ON")]
 
     def _truth(self, scalars: Scalars, on: exp.Expr) -> list[Typed]:

@@ -82,7 +82,7 @@ def test_words_and_arguments_that_contradict_one_another(ordinary: lapwing.DataS
     [
         (
             "SELECT COUNT(*) FROM visits v LEFT JOIN prescriptions r ON r.visit_id = v.visit_id AND r.drug LIKE '_a%'",
-            "compare SUBSTRING",
+            "compare its SUBSTRING",
         ),
         ("SELECT COUNT(*) FROM visits WHERE current_schema() = 'x'", "the SQL reference"),
         ("SELECT SUM(CAST(code AS INTEGER)) FROM visits", "none of its declared values"),

@@ -49,7 +49,7 @@ def _arguments(outputs: Binder, reader: Reader, many: int) -> list[Value]:
 
 
 def _wrong(outputs: Binder, reader: Reader) -> Refused:
-    return outputs.session.refuse("wrong-arguments", "this function takes another number of arguments", node=reader.node)
+    return outputs.session.refuse("wrong-arguments", "this function takes a different number of arguments", node=reader.node)
 
 
 def _power(outputs: Binder, reader: Reader) -> Value:

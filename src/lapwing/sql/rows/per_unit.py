@@ -164,7 +164,9 @@ def unit_scalars(aggregates: UnitAggregates, unit_names: Set[str]) -> Scalars:
         if len(matches) == 1 and matches[0] in aggregates.rows.scope.units:
             return Typed(Column(UNIT_COLUMN), UNIT_DOMAIN, reader.node)
         hint = "put it inside an aggregate such as MAX, or add it to GROUP BY"
-        raise scalars.session.refuse("not-grouped", f"the column {name!r} has many values for one unit", node=reader.node, hint=hint)
+        raise scalars.session.refuse(
+            "not-grouped", f"the column {name!r} may have several values for one unit", node=reader.node, hint=hint
+        )
 
     special: dict[type[exp.Expr], Handler] = {
         exp.Column: Handler(bind_column),
@@ -207,7 +209,7 @@ def _aggregate(aggregates: UnitAggregates, scalars: Scalars, reader: Reader, kep
                 return _count_distinct(aggregates, scalars, _counted(rows, argument, distinct.many("expressions")), kept, measured)
         return measured(node, UnitAggregateKind.COUNT, where_kept(rows.bind(argument), kept))
     if isinstance(node, exp.CountIf):
-        condition = rows.condition(reader.node_of("this"), "what COUNT_IF counts")
+        condition = rows.condition(reader.node_of("this"), "the argument of COUNT_IF")
         whole = condition if kept is None else rows.call(node, Function.AND, kept, condition)
         return measured(node, UnitAggregateKind.COUNT, where_kept(rows.constant(node, Literal(True, Kind.BOOLEAN)), whole))
     value = rows.bind(reader.node_of("this"))

@@ -100,5 +100,5 @@ def _share(arguments: Arguments, node: exp.Expr) -> Fraction:
         raise arguments.session.refuse("quantile-invalid", "a quantile must be a constant from 0 to 1", node=node, hint="0.9")
     share = Fraction(constant)
     if share.denominator > 10**6:
-        raise arguments.session.refuse("quantile-invalid", "a quantile may have at most 6 decimals", node=node)
+        raise arguments.session.refuse("quantile-invalid", "a quantile may have at most 6 decimal places", node=node)
     return share

@@ -213,7 +213,7 @@ def _liked(scalars: Scalars, reader: Reader, escape: str | None) -> Typed:
     undeclared = opened(scalars, node, text)
     if undeclared is not None:
         if any("" in part for part in pattern.parts):
-            hint = "compare SUBSTRING and LENGTH of it, or ask the owner to declare the values of the column"
+            hint = "compare its SUBSTRING and LENGTH, or ask the owner to declare the values of the column"
             raise scalars.session.refuse("text-undeclared", "_ in a pattern needs declared values", node=place, hint=hint)
         in_case = replace(undeclared, text=undeclared.call(Function.LOWER, undeclared.text)) if any_case else undeclared
         matched = in_case.liked(["".join(part) for part in pattern.parts])
@@ -382,7 +382,7 @@ _NAMED_TEXTS = (
         3,
         _pad(before=False),
     ),
-    NamedText(_meaning("REPEAT", "s, n", "n times the text", ("REPEAT(sex, 3)", "REPEAT(region, 0)", "REPEAT(region, -2)")), 2, 2, _repeat),
+    NamedText(_meaning("REPEAT", "s, n", "repeated n times", ("REPEAT(sex, 3)", "REPEAT(region, 0)", "REPEAT(region, -2)")), 2, 2, _repeat),
     NamedText(
         _meaning(
             "TRANSLATE",

@@ -129,7 +129,7 @@ def _piece(mark: str, text: str, spans: Spans) -> str:
 
 
 def _similar(scalars: Scalars, reader: Reader) -> Typed:
-    """Whether the whole text fits a regular expression, as in DuckDB; % and _ have another meaning elsewhere, and are refused."""
+    """Whether the whole text matches a regular expression, as in DuckDB; % and _ have another meaning elsewhere, and are refused."""
     composer, node = Composer(scalars, reader.node), reader.node_of("expression")
     text, pattern = reader.node_of("this"), composer.constant_text(node)
     if "%" in pattern or "_" in pattern:
@@ -163,7 +163,7 @@ NAMED: tuple[NamedFunction, ...] = (
         "s, 'pattern' [, 'i']",
         (2, 3),
         _matches,
-        "whether some part of the text fits a regular expression",
+        "whether some part of the text matches a regular expression",
         "REGEXP_MATCHES(code, '^[A-I]')",
         "REGEXP_MATCHES(region, 'o.*(t|d)$')",
         "REGEXP_MATCHES(region, 'EAST', 'i')",
@@ -176,7 +176,7 @@ NAMED: tuple[NamedFunction, ...] = (
         "s, 'pattern' [, 'i']",
         (2, 3),
         lambda composer, nodes: _matches(composer, nodes, full=True),
-        "whether the whole text fits a regular expression",
+        "whether the whole text matches a regular expression",
         "REGEXP_FULL_MATCH(region, '(north|west).*')",
         "REGEXP_FULL_MATCH(region, 'w[a-z]+-\\d')",
         "REGEXP_FULL_MATCH(code, '[CJ]\\d{2}')",
@@ -199,7 +199,7 @@ NAMED: tuple[NamedFunction, ...] = (
         "s, 'pattern', 'new' [, 'g']",
         (3, 4),
         _replace,
-        "the first part that fits, or with g every one, replaced; \\1 is a group",
+        "the first match, or with g every match, replaced; \\1 is a group",
         "REGEXP_REPLACE(region, '[0-9]+', '')",
         "REGEXP_REPLACE(region, '(o)([a-z])', '\\2-\\1', 'g')",
         "REGEXP_REPLACE(region, 'x*', '.', 'g')",

@@ -170,7 +170,9 @@ class _Written:
             message = f"unknown term: the terms are {', '.join(TERMS[:-1])} and {TERMS[-1]}"
             raise self.refuse("privacy-words", message, start=at, end=at + 1, hint=_EXAMPLE)
         if end - at < 3 or self.tokens[at + 1].token_type is not TokenType.EQ:
-            raise self.refuse("privacy-words", f"write {name} = and {_VALUES.get(name, 'a number')}", start=at, end=end, hint=_EXAMPLE)
+            raise self.refuse(
+                "privacy-words", f"write {name} = followed by {_VALUES.get(name, 'a number')}", start=at, end=end, hint=_EXAMPLE
+            )
         return name
 
     def _number(self, at: int, end: int, what: str) -> Fraction:
@@ -208,7 +210,7 @@ class _Written:
             raise self.refuse("error-invalid", "this is neither a number nor a percentage", start=at + 2, end=end, hint=hint)
         share = Fraction(number.strip()) / 100
         if not 0 < share <= 1:
-            raise self.refuse("error-invalid", "an error in per cent must be above 0 and at most 100", start=at + 2, end=end)
+            raise self.refuse("error-invalid", "an error as a percentage must be above 0 and at most 100", start=at + 2, end=end)
         return ShareTerm(share, self.span(at, end))
 
     def _confidence(self, at: int, end: int) -> Confidence:

@@ -168,7 +168,7 @@ class Reader:
         value = self._take(name)
         if value is None or isinstance(value, exp.Expr):
             return value
-        raise self._source.refuse("sql-unsupported", "this cannot be used like this", node=self.node)
+        raise self._source.refuse("sql-unsupported", "this is not supported in this form", node=self.node)
 
     def many(self, name: str) -> tuple[exp.Expr, ...]:
         """A list of children, perhaps empty."""
@@ -176,21 +176,21 @@ class Reader:
         items = () if value is None else tuple(value) if isinstance(value, list) else (value,)
         if all(isinstance(item, exp.Expr) for item in items):
             return items
-        raise self._source.refuse("sql-unsupported", "this cannot be used like this", node=self.node)
+        raise self._source.refuse("sql-unsupported", "this is not supported in this form", node=self.node)
 
     def flag(self, name: str) -> bool:
         """A flag that is set or not."""
         value = self._take(name)
         if value is None or isinstance(value, bool):
             return bool(value)
-        raise self._source.refuse("sql-unsupported", "this cannot be used like this", node=self.node)
+        raise self._source.refuse("sql-unsupported", "this is not supported in this form", node=self.node)
 
     def word(self, name: str) -> str:
         """A word of the text, empty if missing."""
         value = self._take(name)
         if value is None or isinstance(value, str):
             return value or ""
-        raise self._source.refuse("sql-unsupported", "this cannot be used like this", node=self.node)
+        raise self._source.refuse("sql-unsupported", "this is not supported in this form", node=self.node)
 
     def data_type(self, name: str) -> exp.DType:
         """The plain type of a type node."""
