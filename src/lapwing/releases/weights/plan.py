@@ -129,7 +129,7 @@ def planned_weights(request: WeightsRequest, facts: Facts) -> PlannedWeights:
     allowed = math.floor(request.alpha * request.rows) if 0 < request.alpha < 1 else 0
     noise = allowed // 3
     if noise < 1:
-        message = f"alpha = {float(request.alpha):g} of {request.rows:,} rows is not a share between 0 and 1, or allows too small an error"
+        message = f"alpha = {float(request.alpha):g} is not between 0 and 1, or too small a share of {request.rows:,} rows"
         raise Refused("weights-alpha", message, hint="the allowed error must be at least three rows")
     of_threshold = DiscreteLaplace(_widest(lambda scale: _compared_noise(DiscreteLaplace(scale), request.confidence) <= noise))
     of_distance = DiscreteLaplace(2 * of_threshold.scale)
