@@ -24,7 +24,7 @@ _Set = tuple[exp.Expr, ...]
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The keys of a GROUP BY, each place of the text once, and the levels, which are sets of keys; None without ROLLUP, CUBE or SETS."""
+    """The keys of a GROUP BY, each place of the text once, and the levels (sets of keys), if it has ROLLUP, CUBE or GROUPING SETS."""
 
     nodes: tuple[exp.Expr, ...]
     levels: tuple[_Set, ...] | None

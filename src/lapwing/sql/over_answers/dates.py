@@ -16,7 +16,7 @@ from lapwing.sql.text.reader import Reader
 
 _DATES = (Kind.DATE, Kind.TIMESTAMP)
 DAYS_MAX = 1_000_000
-"""Largest number of days, or of shorter units, in a shift; of months and longer units it is a thousandth of that."""
+"""Largest count of weeks or shorter units in a shift; of months and longer units it is a thousandth of that."""
 _DAY_PARTS = ("year", "isoyear", "quarter", "month", "week", "day", "doy", "dow")
 _TIME_PARTS = ("hour", "minute", "second")
 _CUTS = ("year", "quarter", "month", "week", "day")
