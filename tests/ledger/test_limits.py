@@ -50,7 +50,7 @@ def test_one_statement_costs_a_share_of_the_budget_at_most_to_the_unit(ledger: L
         with pytest.raises(BudgetRefused) as refused:
             asked()
         assert refused.value.code == "statement-limit"
-        assert refused.value.message == "one statement may cost 20% of the budget at most, and this one costs 20.1%"
+        assert refused.value.message == "one statement may cost 20% of the budget at most, but this one costs 20.1%"
     assert ledger.balance().spent.loss == 0 and len(ledger.history()) == 1, "nothing was charged and nothing written down"
     assert isinstance(ledger.reserve(request("fits", loss=200)), Permit)
 
@@ -79,7 +79,7 @@ def test_an_analyst_spends_a_share_in_a_day_and_hears_of_nobody_else(ledger: Loc
     with pytest.raises(BudgetRefused) as refused:
         ledger.reserve(request("third", loss=101))
     assert refused.value.code == "day-limit"
-    assert refused.value.message == "an analyst may spend 50% of the budget in a day, and 10% is left of that today"
+    assert refused.value.message == "an analyst may spend 50% of the budget per day, and 10% is left for today"
     assert "00:00 UTC" in (refused.value.hint or "")
     assert isinstance(ledger.reserve(request("third", loss=100)), Permit)
     with pytest.raises(BudgetRefused, match="0% is left"):

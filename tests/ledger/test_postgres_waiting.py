@@ -29,9 +29,9 @@ FOR_EVER = 10_000.0
     ("change", "said"),
     [
         (("dbname=", "dbname=not_"), "there is no such database"),
-        (("user=lapwing_app", "user=nobody_here"), "does not let this role in"),
-        (("user=", "usr="), "the connection string is wrong"),
-        (("host=", "service=nowhere host="), "the connection string is wrong"),
+        (("user=lapwing_app", "user=nobody_here"), "refused the login of this role"),
+        (("user=", "usr="), "the connection string is invalid"),
+        (("host=", "service=nowhere host="), "the connection string is invalid"),
     ],
 )
 def test_what_cannot_get_better_is_said_at_once(place: Place, change: tuple[str, str], said: str) -> None:

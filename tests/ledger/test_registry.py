@@ -234,7 +234,7 @@ def test_a_ledger_that_comes_back_has_what_its_successor_spent(tmp_path: Path) -
     with open_ledger(tmp_path, override=True, reason="found") as ledger:
         assert (ledger.balance().spent, ledger.balance().closed) == (Cost(loss=9, delta=0), True)
         assert ledger.history(limit=3)[1].detail == "charges made in another ledger"
-    with pytest.raises(LedgerError, match="more than the budget together"):
+    with pytest.raises(LedgerError, match="more than the budget"):
         LocalLedger.open(new, source_id=SOURCE, home=home, override=True, reason="and back")
     open_ledger(tmp_path).disconnect()
 

@@ -2,7 +2,7 @@
 
 SQLite integers end at 2**63 and its reals are floats, while a delta is counted in 1e-30. So an amount is stored as exactly
 ``AMOUNT_DIGITS`` decimal digits, padded with zeros: for such texts the byte order *is* the numeric order, so the constraints of the
-database compare what they seem to compare. Python integers do all arithmetic.
+database compare the numbers themselves. Python integers do all arithmetic.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ AMOUNT_DIGITS = 40
 
 
 def amount_text(amount: int) -> str:
-    """``amount`` as a text of fixed width; an amount that does not fit is refused, never cut."""
+    """``amount`` as a text of fixed width; an amount that does not fit is refused, never truncated."""
     text = f"{amount:0{AMOUNT_DIGITS}d}"
     if amount < 0 or len(text) != AMOUNT_DIGITS:
         raise LedgerError("amount-invalid", f"a ledger amount is a whole number of at most {AMOUNT_DIGITS} digits")
@@ -28,12 +28,12 @@ def amount_text(amount: int) -> str:
 def amount_value(text: str) -> int:
     """Inverse of :func:`amount_text`; any other text means a damaged ledger."""
     if len(text) != AMOUNT_DIGITS or not (text.isascii() and text.isdigit()):
-        raise LedgerError("ledger-damaged", "the ledger holds an amount that is not one")
+        raise LedgerError("ledger-damaged", "the ledger holds an invalid amount")
     return int(text)
 
 
 def pure_text(cost: Cost) -> str | None:
-    """The pure amount of a cost; None where it has none, and where there is nothing to say because it costs nothing."""
+    """The pure amount of a cost; None if the cost has none, or if it is zero."""
     return None if cost.pure is None or cost == Cost.zero() else amount_text(cost.pure)
 
 
@@ -43,7 +43,7 @@ def cost_value(loss: str, delta: str, pure: str | None) -> Cost:
 
 
 def lost_between(before: Cost, after: Cost) -> Cost:
-    """What has to be charged after ``before`` so that nothing that ``after`` had spent is missing."""
+    """The cost to charge after ``before`` so that the total is at least what ``after`` had spent."""
     loss, delta = max(0, after.loss - before.loss), max(0, after.delta - before.delta)
     if after.pure is None or before.pure is None:
         return Cost(loss=loss if before.pure is None else max(1, loss), delta=delta)
@@ -65,7 +65,7 @@ def budget_text(budget: Budget) -> str:
         "epsilon": str(budget.epsilon),
         "loss_total": str(budget.loss_total),
     }
-    if budget.order is not None:  # a budget without an order is written as it always was
+    if budget.order is not None:  # a budget without an order keeps its original format
         fields |= {"order": str(budget.order), "pure_total": str(budget.pure_total)}
     return json.dumps(fields, separators=(",", ":"), sort_keys=True)
 

@@ -1,8 +1,8 @@
-"""Which ledger a data set has, and opening it: the local one, or one on PostgreSQL, behind the same protocol.
+"""Finds and opens the ledger of a data set: the local ledger or one on PostgreSQL, behind the same protocol.
 
-A source has one ledger for its life, whatever its catalogue says today. So a database is not used while a local ledger of the same source
-still counts, a local ledger is not made or used where there is one in a database, and neither is ever made anew because the other is out
-of sight: that would be a second budget for the same people.
+A source keeps one ledger for its whole life, even if its catalogue changes. So Lapwing does not use a database while a local ledger of the
+same source is in force, does not create or use a local ledger if there is one in a database, and never recreates one because it cannot see
+the other: that would be a second budget for the same people.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DATABASE_VARIABLE, ANCHORS_VARIABLE, KEYS_VARIABLE = "LAPWING_DATABASE", "LAPWIN
 LOCAL_ANALYST = "local"
 """The default analyst on a local ledger, which has no list of analysts."""
 OWNER_ANALYST = "owner"
-"""As whom preparation buys its statistics."""
+"""The analyst in whose name preparation buys its statistics."""
 LEASE_SECONDS_MIN = 900
 
 
@@ -54,13 +54,13 @@ class Place:
     """Where the ledger of a data set is."""
 
     local: Path
-    """The file of the local ledger, whether that is the one or not."""
+    """The path of the local ledger, even if the ledger in force is in a database."""
     home: Path | None
-    """The directory of the registry, if not the user's own."""
+    """The directory of the registry, if it is not the user's own."""
     server: Server | None
-    """None: the local ledger."""
+    """None if the ledger is local."""
     keys: Path | None
-    """The directory of the key that signs receipts; None: there are no receipts."""
+    """The directory of the key that signs receipts; None if there are no receipts."""
 
 
 def place_of(
@@ -71,17 +71,17 @@ def place_of(
     query_timeout_seconds: int,
     environment: Mapping[str, str] = os.environ,
 ) -> Place:
-    """Where the catalogue and the environment say the ledger is. The environment says where, never whether there is a database.
+    """The place of the ledger, from the catalogue and the environment. The environment can move a database, but not introduce one.
 
-    The lease is not renewed by a timer: that would go on for a worker that hangs, and keep what it reserved open for ever. It is renewed
-    when something is reserved, at the latest after a third, so it is made long enough that two thirds outlast the longest statement.
+    No timer renews the lease: it would also renew the lease of a worker that hangs, whose reservations would then stay open for ever.
+    Reservations renew the lease once a third of it has passed, so it is long enough that two thirds outlast the longest statement.
     """
     declared, directory = declaration.ledger, declaration.directory or Path()
     keys = _named(environment.get(KEYS_VARIABLE), declared.keys, directory)
     server = None
     if declared.database is not None:
         anchors = _named(environment.get(ANCHORS_VARIABLE), declared.anchors, directory)
-        if anchors is None:  # a declaration that was read from a catalogue has them
+        if anchors is None:  # a declaration that was read from a catalogue has anchors
             raise CatalogueError("catalogue-missing-key", "a ledger in a database needs the key `anchors`")
         server = Server(
             database=environment.get(DATABASE_VARIABLE) or declared.database,
@@ -92,7 +92,7 @@ def place_of(
 
 
 def _named(chosen: str | None, declared: str | None, directory: Path) -> Path | None:
-    """A folder: from the environment, relative to where the command runs as its options are; else from the catalogue, relative to that."""
+    """A folder from the environment (relative to the working directory) or else from the catalogue (relative to the catalogue)."""
     if chosen:
         return Path(chosen).resolve()
     return None if declared is None else (directory / declared).resolve()
@@ -103,10 +103,10 @@ def open_ledger(
 ) -> Ledger:
     """Open the ledger of a data set; with ``create``, make it if the source has none anywhere.
 
-    Refuses ``ledger-elsewhere`` (the local ledger was moved into a database), ``ledger-not-moved`` (it was not, and a database is
-    declared), ``signing-key`` (no key, where receipts are to be signed), and whatever the ledger itself refuses. ``override`` is the
-    owner's reason. Without ``signs`` no key is needed: for acts that answer nothing, by a person who does not have it. With ``shared``,
-    many threads ask at once: where the ledger is in a database, their reservations go together.
+    Refuses ``ledger-elsewhere`` (the local ledger was moved into a database), ``ledger-not-moved`` (it was not moved, but the catalogue
+    names a database), ``signing-key`` (the key that signs receipts is missing), and whatever the ledger itself refuses. ``override`` is
+    the owner's reason. Without ``signs`` no key is needed: for operations that answer no question, by people who do not have the key.
+    ``shared`` is for many threads that ask at the same time: a ledger in a database then batches their reservations.
     """
     if place.keys is not None and signs:
         receipts.require_signing_key(place.keys)
@@ -118,9 +118,9 @@ def open_ledger(
 
 
 def accept_ledger(place: Place, declaration: Declaration, *, reason: str) -> Balance:
-    """The owner's override for a ledger that is not as it was anchored; what it has lost is charged again.
+    """Open a ledger that disagrees with its anchor, on the owner's override; charges that it has lost are charged again.
 
-    If the file is lost and the registry has a record of the spending, it is recreated with that; an unknown ledger is not created.
+    If the file is lost and the registry has a record of the spending, the file is recreated with it; an unknown ledger is not created.
     """
     limits.require_reason(True, reason)
     if place.server is None and not place.local.exists():
@@ -133,7 +133,7 @@ def accept_ledger(place: Place, declaration: Declaration, *, reason: str) -> Bal
 
 
 def open_local(place: Place, declaration: Declaration) -> LocalLedger:
-    """The local ledger as it is, even if it was moved: for moving it, again if need be. ``ledger-missing`` if there is none."""
+    """Open the local ledger even if it was moved, so that a move can be repeated. Refuses ``ledger-missing`` if there is none."""
     fingerprint = declaration.fingerprint()
     return LocalLedger.open(place.local, source_id=declaration.dataset.id, source_fingerprint=fingerprint, home=place.home)
 
@@ -144,7 +144,7 @@ def default_analyst(place: Place) -> str:
 
 
 def system_user() -> str:
-    """The operating system's name of the user of this process; not from variables such as ``USER``, which anyone can set."""
+    """The operating system's name for the user of this process; not from variables such as ``USER``, which anyone can set."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -152,10 +152,10 @@ def system_user() -> str:
 
 
 def apply_budget(ledger: Ledger, to: Budget, *, by: str) -> None:
-    """Bring the budget in force to the one in the catalogue, as far as one person may.
+    """Set the budget in force to the one in the catalogue, as far as one person may.
 
-    The entry says from what to what, and who. On PostgreSQL a higher budget needs a second person. It is then proposed in the name of
-    ``by``, unless it was proposed before, and the one in force stays: preparing goes on.
+    The entry records the old budget, the new one and the person. On PostgreSQL a higher budget needs a second person. It is then proposed
+    in the name of ``by``, unless it was proposed before; the budget in force stays, and preparation continues.
     """
     from lapwing.ledger.postgres.ledger import PostgresLedger
 
@@ -172,9 +172,9 @@ def apply_budget(ledger: Ledger, to: Budget, *, by: str) -> None:
 
 
 def apply_limits(ledger: Ledger, declared: LimitsDecl, *, by: str) -> None:
-    """Bring the limit of a statement on PostgreSQL to the one in the catalogue, where that says one; a local ledger reads it from there.
+    """Set the statement limit on PostgreSQL to the one in the catalogue, if there is one; a local ledger reads the catalogue itself.
 
-    The limit of a day is part of the terms that an analyst is admitted on (:meth:`lapwing.owner.policies.Policies.admit`).
+    The daily limit is part of the terms on which an analyst is admitted (:meth:`lapwing.owner.policies.Policies.admit`).
     """
     from lapwing.ledger.postgres import overview, policy
     from lapwing.ledger.postgres.ledger import PostgresLedger
@@ -188,7 +188,7 @@ def apply_limits(ledger: Ledger, declared: LimitsDecl, *, by: str) -> None:
 
 
 def role_to_decide(place: Place) -> str | None:
-    """The database's role whose members do what owners do, where the connection's is not one of them; None where it is, or is local."""
+    """The database role of owners, if the role of the connection is not a member of it; None if it is, or if the ledger is local."""
     if place.server is None:
         return None
     from lapwing.ledger.postgres import overview
@@ -197,7 +197,7 @@ def role_to_decide(place: Place) -> str | None:
 
 
 def require_owner(place: Place) -> None:
-    """Refuse (``ledger-role``) owners' operations before they start: the ledger would refuse only when it records them."""
+    """Refuse (``ledger-role``) an owner operation before it starts: the ledger itself would refuse only when it records the operation."""
     from lapwing.ledger.postgres.connection import right_missing
 
     role = role_to_decide(place)
@@ -206,7 +206,7 @@ def require_owner(place: Place) -> None:
 
 
 def admit_owner(ledger: Ledger) -> None:
-    """Let preparation buy its statistics, on a ledger where only admitted analysts may ask. Whom the owner suspended stays suspended."""
+    """Admit the analyst of preparation on a ledger where only admitted analysts may ask. If the owner suspended it, it stays suspended."""
     from lapwing.ledger.postgres import overview, policy
     from lapwing.ledger.postgres.ledger import PostgresLedger
 
@@ -217,7 +217,7 @@ def admit_owner(ledger: Ledger) -> None:
 def _propose(ledger: PostgresLedger, to: Budget, *, by: str, reason: str) -> None:
     from lapwing.ledger.postgres import policy
 
-    # A denied one is not proposed again by every preparation; `lapwing ledger propose` can.
+    # Preparation does not repeat a denied proposal; `lapwing ledger propose` can.
     if not any(one.kind == "budget" and one.budget == to and one.state != "approved" for one in policy.proposals(ledger)):
         policy.propose_budget(ledger, to, by=by, reason=reason)
 
@@ -257,7 +257,7 @@ def _open_local(place: Place, declaration: Declaration, *, override: str, create
 
 
 def _is_on_server(place: Place, source_id: str) -> bool:
-    """Whether the ledger of this source was seen in a database by this user."""
+    """Whether this user has seen the ledger of this source in a database."""
     books = registry.open_registry(registry.registry_home(place.home))
     try:
         with books.read() as registered:
@@ -275,7 +275,7 @@ def _open_on_server(place: Place, server: Server, declaration: Declaration, *, o
 
     if _is_there(place.local) and _moved_to(place.local) is None and not _is_on_server(place, declaration.dataset.id):
         hint = "run `lapwing ledger move`"
-        raise LedgerError("ledger-not-moved", "the catalogue names a database, and the ledger is still the local one", hint=hint)
+        raise LedgerError("ledger-not-moved", "the catalogue names a database, but the ledger is still local", hint=hint)
     source_id, fingerprint, anchors = declaration.dataset.id, declaration.fingerprint(), FileAnchors(server.anchors)
     try:
         ledger = kind.open(
@@ -303,14 +303,14 @@ def _open_on_server(place: Place, server: Server, declaration: Declaration, *, o
             reason=override,
             lease_seconds=server.lease_seconds,
         )
-        if known:  # the database itself may know of no other ledger, and would write nothing down
+        if known:  # the database itself may not know the other ledger, and would not record the override
             ledger.record(EntryKind.OVERRIDE, f"source-registered: a second budget in another database: {override}")
     remember_on_server(place, ledger.state(), fingerprint)
     return ledger
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is a local ledger. A person who may not look into the state directory, such as one who only approves, uses none."""
+    """Whether there is a local ledger. Someone who cannot read the state directory, such as an approver, does not use one."""
     try:
         return path.exists()
     except PermissionError:
@@ -318,7 +318,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _moved_to(path: Path) -> str | None:
-    """Where the ledger in this file goes on; None if it was not moved."""
+    """Where the ledger in this file was moved to; None if it was not moved."""
     database = open_database(path, LEDGER_FORMAT)
     try:
         with database.read() as connection:
@@ -328,7 +328,7 @@ def _moved_to(path: Path) -> str | None:
 
 
 def _known_here(place: Place, source_id: str, fingerprint: str, *, override: str) -> bool:
-    """Whether the registry of this user knows a ledger of this source; refused (``source-registered``) unless the owner gives a reason."""
+    """Whether this user's registry has a ledger of this source; if so, refuses (``source-registered``) unless the owner gives a reason."""
     limits.require_reason(bool(override), override)
     books = registry.open_registry(registry.registry_home(place.home))
     try:
@@ -340,12 +340,12 @@ def _known_here(place: Place, source_id: str, fingerprint: str, *, override: str
         books.close()
     if known and not override:
         hint = "move that ledger into the database, or open it where it is; a second budget needs the owner's override"
-        raise CatalogueError("source-registered", f"this source already has a ledger, as {', '.join(sorted(known))}", hint=hint)
+        raise CatalogueError("source-registered", f"this source already has a ledger, under the id {', '.join(sorted(known))}", hint=hint)
     return bool(known)
 
 
 def remember_on_server(place: Place, state: AnchorPoint, fingerprint: str) -> None:
-    """So that no local ledger is made or used for this source any more: not without the section in the catalogue, not from a backup."""
+    """Record that the ledger is in a database, so that no local ledger is created, used or restored from a backup for this source."""
     books = registry.open_registry(registry.registry_home(place.home))
     try:
         with books.read() as registered:
@@ -356,7 +356,7 @@ def remember_on_server(place: Place, state: AnchorPoint, fingerprint: str) -> No
         with books.write() as registered:
             known = registry.find_anchor(registered, state.source_id)
             if known is not None:
-                # It was local. The state stays that of the file, so that an older copy of it is seen to be one.
+                # The ledger was local. The anchor keeps the state of the file, so that an older copy of the file is recognised.
                 registry.put_anchor(registered, replace(known, ledger_path=rows.ON_SERVER))
             else:
                 anchor = registry.Anchor(

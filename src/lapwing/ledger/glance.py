@@ -1,6 +1,6 @@
-"""The balance of a ledger for an operator's metrics: read without being a worker of the ledger. Nothing is decided by it.
+"""The balance of a ledger for an operator's metrics, read without registering as a worker. No decision depends on it.
 
-Bounded in time, which opening a ledger is not: that checks all of it, and tries again for long.
+Reading it takes bounded time. Opening a ledger does not: that checks the whole ledger, and retries for long.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from lapwing.ledger.local.sqlite_file import exclusive
 from lapwing.ledger.protocol import Balance
 
 REPLY_SECONDS = 2.0
-"""How long a database is waited for."""
+"""How long to wait for a database."""
 BUSY_SECONDS = 0.2
-"""How long a file that is written to is waited for."""
+"""How long to wait for a file that another process writes."""
 
 
 def local_balance(path: Path) -> Balance | None:
-    """The balance in a file; None where it has a format that is upgraded when it is opened. ``sqlite3.Error`` where it cannot be read."""
-    # As every transaction: no process is forked meanwhile.
+    """The balance in a file; None if its format would be upgraded by opening it. Raises ``sqlite3.Error`` if it cannot be read."""
+    # Like every transaction: the process does not fork meanwhile.
     with exclusive(path), closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as connection:
         if connection.execute("PRAGMA user_version").fetchone() != (LEDGER_FORMAT.version,):
             return None
@@ -31,7 +31,7 @@ def local_balance(path: Path) -> Balance | None:
 
 
 def postgres_balances(dsn: str, source_ids: Sequence[str]) -> dict[str, Balance]:
-    """The balances of those sources that have a ledger in this database; refuses as every use of it does."""
+    """The balances of those sources that have a ledger in this database; refuses as any use of a ledger does."""
     from lapwing.ledger.postgres import rows
     from lapwing.ledger.postgres.connection import Connection, require_extra
     from lapwing.ledger.postgres.install import SCHEMA_VERSION

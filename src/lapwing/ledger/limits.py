@@ -1,4 +1,4 @@
-"""How large things in a ledger may be, and what an owner may ask of its budget.
+"""Size limits of what a ledger stores, and the rules for changes of its budget.
 
 A value that passes here can be stored as it is; one that does not is refused before anything is written.
 """
@@ -21,26 +21,25 @@ DETAIL_CHARACTERS_MAX = 100_000
 PAYLOAD_BYTES_MAX = 2**28
 """Largest answer that can be stored."""
 HISTORY_ENTRIES_MAX = 100_000
-"""Longest history given at once."""
+"""Most entries that a history returns at once."""
 VERSION_MAX = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class LossLimit:
-    """A limit in ledger units; without a loss there is none. In an account with an order it is enough to be within the loss or the pure
-    epsilon."""
+    """A limit in ledger units; a loss of None is no limit. In an account with an order, a cost must be within either amount, not both."""
 
     loss: int | None = None
     pure: int | None = None
 
     def is_passed_by(self, cost: Cost) -> bool:
-        """Whether this is more, by one unit or by many."""
+        """Whether this cost exceeds the limit."""
         within_pure = self.pure is not None and cost.pure is not None and cost.pure <= self.pure
         return self.loss is not None and cost.loss > self.loss and not within_pure
 
 
 def limit_of_share(budget: Budget, share: float | Fraction | None) -> LossLimit:
-    """A share of the whole budget, from 0 to 1, as a limit: to a millionth, rounded down to units of the ledger. None is no limit."""
+    """A share of the whole budget, from 0 to 1, as a limit: read to a millionth, and rounded down to ledger units. None is no limit."""
     if share is None:
         return LossLimit()
     part = Fraction(share).limit_denominator(10**6)
@@ -48,29 +47,27 @@ def limit_of_share(budget: Budget, share: float | Fraction | None) -> LossLimit:
 
 
 def declared_limit(budget: Budget, share: Fraction | None) -> LossLimit:
-    """A limit of the catalogue: without a share, or with all of it, there is none."""
+    """A limit of the catalogue; there is none without a share, or with a share of 1."""
     return limit_of_share(budget, None if share == 1 else share)
 
 
 def past_statement_limit(budget: Budget, limit: LossLimit, cost: Cost) -> BudgetRefused:
-    """The refusal of a statement that costs more than one may; says at which epsilon it may be asked."""
+    """The refusal of a statement that costs more than a single statement may; says at which epsilon it can be asked."""
     message = (
-        f"one statement may cost {_share(budget, limit.loss or 0)} of the budget at most, and this one costs {_share(budget, cost.loss)}"
+        f"one statement may cost {_share(budget, limit.loss or 0)} of the budget at most, but this one costs {_share(budget, cost.loss)}"
     )
     hint = f"ask at epsilon {_epsilon(budget, limit.loss or 0)} or less, or ask the data owner"
     return BudgetRefused("statement-limit", message, hint=hint)
 
 
 def past_day_limit(budget: Budget, limit: LossLimit, spent: Cost) -> BudgetRefused:
-    """The refusal of what an analyst has no more left for on this day. It tells what this analyst spent, and nothing of others."""
+    """The refusal of a request beyond the daily limit of an analyst. It reveals what this analyst spent, and nothing about others."""
     left = max(0, (limit.loss or 0) - spent.loss)
-    message = (
-        f"an analyst may spend {_share(budget, limit.loss or 0)} of the budget in a day, and {_share(budget, left)} is left of that today"
-    )
+    message = f"an analyst may spend {_share(budget, limit.loss or 0)} of the budget per day, and {_share(budget, left)} is left for today"
     return BudgetRefused("day-limit", message, hint=NEXT_DAY)
 
 
-NEXT_DAY = "a new day begins at 00:00 UTC; until then ask for less, ask again what was answered, which is free, or ask the data owner"
+NEXT_DAY = "the limit resets at 00:00 UTC; until then ask for less, repeat an answered question, which is free, or ask the data owner"
 
 
 def _share(budget: Budget, loss: int) -> str:
@@ -79,71 +76,71 @@ def _share(budget: Budget, loss: int) -> str:
 
 
 def _epsilon(budget: Budget, loss: int) -> str:
-    """What this loss pays for, rounded down, so that asking at it is within the loss."""
+    """The epsilon that this loss pays for, rounded down, so that a statement at this epsilon stays within the loss."""
     rho = Fraction(loss, LOSS_UNITS)
     epsilon = float(rho if budget.account is Account.PURE else epsilon_for(rho=rho, delta=budget.delta_conversion))
     return f"{Context(prec=3, rounding=ROUND_DOWN).create_decimal_from_float(epsilon):f}"
 
 
 def require_within(budget: Budget, ceiling: Budget) -> None:
-    """``budget`` promises no less than ``ceiling`` does, in the same account.
+    """Refuse a budget that promises less than ``ceiling`` does, or has another account.
 
-    The deltas are fixed for life: rho spent under one conversion means another epsilon under another.
+    The deltas are fixed for life: the same rho is a different epsilon under a different delta.
     """
     if budget.account is not ceiling.account:
         hint = "a change of account needs a new ledger"
-        raise CatalogueError("budget-account", "a ledger is charged in epsilon or in rho for its whole life", hint=hint)
+        raise CatalogueError("budget-account", "whether a ledger charges epsilon or rho is fixed when it is made", hint=hint)
     if budget.order != ceiling.order:
         hint = "a change of the order needs a new ledger"
         raise CatalogueError("budget-account", "the order of an account is fixed when the ledger is made", hint=hint)
     if (budget.delta_conversion, budget.delta_keys) != (ceiling.delta_conversion, ceiling.delta_keys):
         raise CatalogueError("budget-delta", "delta and its parts are fixed when the ledger is made")
     if budget.epsilon > ceiling.epsilon or budget.loss_total > ceiling.loss_total or budget.delta_total > ceiling.delta_total:
-        raise CatalogueError("budget-above-ceiling", "the budget is above the ceiling that the promise was made for")
+        raise CatalogueError("budget-above-ceiling", "the budget is above the ceiling that was promised")
 
 
 def step_text(before: Budget, to: Budget) -> str:
-    """From which epsilon to which a budget or a ceiling goes, for its entry."""
+    """The old and the new epsilon of a budget or ceiling, for its entry."""
     return f"epsilon {float(before.epsilon):g} to {float(to.epsilon):g}"
 
 
 def require_request(request: Request) -> None:
-    """The request costs something, and all of it can be stored."""
+    """Refuse a request that costs nothing, or that cannot be stored in full."""
     if request.cost.loss == 0:
-        raise Refused("zero-cost", "nothing may read the data without being charged")
+        raise Refused("zero-cost", "a request that reads the data must have a cost above zero")
     for name in (request.analyst, request.request_id, request.digest):
         require_name(name)
     require_detail(request.summary)
     require_detail("" if request.purchase is None else request.purchase.text())
     if type(request.version) is not int or not 0 <= request.version <= VERSION_MAX:
-        raise Refused("request-invalid", "the version of a request is a whole number that is not negative")
+        raise Refused("request-invalid", "the version of a request must be a non-negative integer")
 
 
 def require_payload(payload: bytes) -> None:
-    """An answer that can be stored."""
+    """Refuse an answer that cannot be stored."""
     if len(payload) > PAYLOAD_BYTES_MAX:
         raise LedgerError("answer-too-large", "the answer is too large to be stored", hint="ask for fewer groups")
 
 
 def require_name(text: str) -> None:
-    """A text that identifies something."""
+    """Refuse a text that cannot be a name in the ledger."""
     if not text or len(text) > NAME_CHARACTERS_MAX or not _is_storable(text):
         raise Refused("request-invalid", f"names in the ledger are plain text of 1 to {NAME_CHARACTERS_MAX} characters")
 
 
 def require_detail(text: str) -> None:
-    """A text that explains something; it may be empty."""
+    """Refuse a text that cannot be an explanation in the ledger; it may be empty."""
     if len(text) > DETAIL_CHARACTERS_MAX or not _is_storable(text):
         raise Refused("request-invalid", f"texts in the ledger are plain text of at most {DETAIL_CHARACTERS_MAX} characters")
 
 
 def require_reason(override: bool, reason: str) -> None:
-    """An override says why."""
+    """Refuse an override without a reason."""
     require_detail(reason)
     if override and not reason.strip():
-        raise LedgerError("override-reason", "an override is written down with its reason", hint="say why")
+        raise LedgerError("override-reason", "an override needs a reason", hint="give the reason: it is recorded in the ledger")
 
 
 def _is_storable(text: str) -> bool:
-    """SQLite ends a text at a zero character in places, and half a surrogate pair cannot be encoded at all."""
+    """Whether a text can be stored: SQLite may cut a text at a zero character, and a lone surrogate cannot be encoded."""
     return all(c != "\0" and not "\ud800" <= c <= "\udfff" for c in text)

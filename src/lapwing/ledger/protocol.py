@@ -1,8 +1,8 @@
-"""What any ledger must do, whatever it is stored in.
+"""The protocol of every ledger, whatever its storage.
 
 The order is always: ``reserve`` (durable before any engine call), run, ``commit`` with the answer (durable before the answer is sent).
-A fault between the two ends in ``forfeit``: the charge stays spent. Nothing is ever refunded after a reservation, and there is no
-operation that lowers what was spent.
+A fault between the two ends in ``forfeit``: the charge stays spent. Nothing is ever refunded after a reservation, and no operation lowers
+what was spent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lapwing.receipts import ReceiptStatement
 
 
 class State(Enum):
-    """Life of one charge. It starts RESERVED and ends COMMITTED or FORFEITED; it never goes back."""
+    """State of one charge. It starts RESERVED and ends COMMITTED or FORFEITED; it never goes back."""
 
     RESERVED = "reserved"
     COMMITTED = "committed"
@@ -48,19 +48,19 @@ class EntryKind(StrEnum):
     RETIRE = "retire"
     """A snapshot was withdrawn."""
     POLICY = "policy"
-    """An analyst, a group or a limit was set; only a ledger with analysts of its own writes this and the two below."""
+    """An analyst, a group or a limit was set. Only a ledger with a list of analysts writes this and the two kinds below."""
     PROPOSE = "propose"
-    """A proposal of another budget or ceiling, or a request for more of one."""
+    """Someone proposed another budget or ceiling, or requested a larger one."""
     DENY = "deny"
 
 
 RECORDABLE = frozenset({EntryKind.OVERRIDE, EntryKind.VERSION, EntryKind.RETIRE})
-"""Kinds an owner's act may write through ``record``; the ledger itself writes the others, together with what they describe."""
+"""The kinds of entries that ``record`` may write for an owner; the ledger itself writes the others, with the change they describe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One thing to be paid for. The key is (analyst, request_id): asking twice with one key pays once."""
+    """One request to be charged. Its key is (analyst, request_id): a repeated request with the same key is charged once."""
 
     analyst: str
     request_id: str
@@ -68,11 +68,11 @@ class Request:
     """Digest of the certified plan: canonical query, data-set version and parameters."""
     cost: Cost
     version: int
-    """Version of the prepared snapshot the plan was certified for."""
+    """Version of the prepared snapshot for which the plan was certified."""
     summary: str
     """Short public text for the history (the statement); never a value from the data."""
     purchase: PurchaseRecord | None = None
-    """What it buys; None only for charges from before there were records."""
+    """What it buys; None only for charges from before purchase records existed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class StoredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Bought:
-    """A committed answer: what it was asked as, what was paid, and the digest to find it by."""
+    """A committed answer: the summary of its request, its cost, and the digest that finds it."""
 
     summary: str
     cost: Cost
@@ -99,7 +99,7 @@ class Entry:
 
     entry_id: int
     at: str
-    """UTC, ISO 8601. For people to read; it decides nothing but which day a limit of a day counts."""
+    """UTC, ISO 8601. For people to read, and for daily limits; nothing else depends on it."""
     kind: EntryKind
     analyst: str
     """Empty for the owner's acts."""
@@ -111,7 +111,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What a data set has, and has spent (reservations count as spent)."""
+    """The budget of a data set, and what is spent of it (reservations count as spent)."""
 
     budget: Budget
     ceiling: Budget
@@ -135,18 +135,18 @@ class Ledger(Protocol):
     def reserve(self, request: Request) -> Permit | StoredAnswer:
         """Charge durably, or replay, or refuse.
 
-        In this order: a request whose loss is zero is refused (code ``zero-cost``): nothing may read the data for free. When the data set
-        is closed: Refused ``data-set-closed``. A key seen before with another digest is refused (``request-mismatch``); with the same
-        digest, a committed charge returns its StoredAnswer, a reserved one is refused as in progress (``request-in-progress``), and a
-        forfeited one is refused (``request-forfeited``). When ``spent + cost`` would exceed the budget in either amount: BudgetRefused
+        In this order: refuses a request whose loss is zero (``zero-cost``), because nothing may read the data for free. Refuses if the
+        data set is closed (``data-set-closed``). Refuses a known key with another digest (``request-mismatch``); with the same digest, a
+        committed charge returns its StoredAnswer, a reserved charge is refused as in progress (``request-in-progress``), and so is a
+        forfeited one (``request-forfeited``). If ``spent + cost`` would exceed the budget in either amount: BudgetRefused
         ``budget-exceeded``.
         """
         ...
 
     def require_payable(self, analyst: str, cost: Cost) -> None:
-        """Refuse as :meth:`reserve` would a new request of this analyst for this much; nothing is charged.
+        """Refuse if :meth:`reserve` would refuse a new request of this analyst at this cost; charges nothing.
 
-        For what is paid in several charges and is of use only as a whole. Not a promise: others may be charged meanwhile.
+        For a purchase of several charges that is useful only as a whole. It guarantees nothing: others may be charged meanwhile.
         """
         ...
 
@@ -165,10 +165,10 @@ class Ledger(Protocol):
     def find(self, digest: str, *, analyst: str | None = None, request_id: str | None = None) -> StoredAnswer | None:
         """The answer with this digest that was committed first, by any payer: replay is free.
 
-        Several may have paid for the same at the same time. What this request of the analyst paid for itself, or a part of it (whose name
-        begins with its name and a slash), comes before all others; while that is not settled, nothing is found.
+        Several analysts may have paid for the same answer at the same time. The charge of this request itself, or of a part of it (whose id
+        starts with the id of the request and a slash), comes before all others; while it is open, nothing is found.
 
-        With ``analyst``, only an answer that this analyst may see; a ledger that knows no analysts has one user, who may see all.
+        With ``analyst``, only an answer that this analyst may see; a ledger without analysts has one user, who may see everything.
         """
         ...
 
@@ -177,16 +177,16 @@ class Ledger(Protocol):
     ) -> tuple[Bought, ...]:
         """The newest committed answers about one version, newest first; with ``analyst``, those that ``find`` would show this analyst.
 
-        Of the newest ``limit``, those of this kind; of charges without a record, those whose summary begins like this.
+        Of the newest ``limit``, those of this kind or, without a purchase record, those whose summary starts with ``begins``.
         """
         ...
 
     def purchase(self, charge_id: int) -> PurchaseRecord | None:
-        """What a charge bought; None for a charge from before there were records, and where there is no such charge."""
+        """What a charge bought; None for a charge from before purchase records existed, or if there is no such charge."""
         ...
 
     def statement(self, charge_id: int) -> ReceiptStatement:
-        """The statement of the receipt of a committed answer, for any caller: payer and request; else ``receipt-missing``."""
+        """The statement of the receipt for a committed answer, with payer and request, for any caller; else ``receipt-missing``."""
         ...
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
@@ -194,7 +194,7 @@ class Ledger(Protocol):
         ...
 
     def set_budget(self, to: Budget, *, reason: str) -> None:
-        """Change the budget: up to the ceiling, and down to what is spent. The account and the deltas stay as they were made."""
+        """Change the budget: up to the ceiling, and down to what is spent. The account and the deltas stay the same."""
         ...
 
     def raise_ceiling(self, to: Budget, *, reason: str) -> None:
@@ -210,9 +210,9 @@ class Ledger(Protocol):
         ...
 
     def record(self, kind: EntryKind, detail: str) -> None:
-        """Write an owner's act (one of ``RECORDABLE``) into the history."""
+        """Record an owner's act (one of ``RECORDABLE``) in the history."""
         ...
 
     def disconnect(self) -> None:
-        """End this use. What it still had reserved is forfeited; in a forked child, nothing of the parent's is touched."""
+        """Close this connection and forfeit its open reservations; in a forked child, the parent's reservations stay."""
         ...

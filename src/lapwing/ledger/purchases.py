@@ -1,6 +1,6 @@
-"""What a charge bought, as a record of the ledger: the kind, what it belongs to, the terms asked and the histograms used.
+"""What a charge bought, as a record in the ledger: the kind, the request it belongs to, the requested terms and the histograms used.
 
-All of it is public: the terms somebody asked for, names of requests, and digests of plans. Older charges have no record.
+All of it is public: the terms that an analyst requested, ids of requests, and digests of plans. Older charges have no record.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class PurchaseKind(StrEnum):
 
     STATEMENT = "statement"
     NORMS = "norms"
-    """A histogram that a statement's bounds are chosen from."""
+    """A histogram from which Lapwing chooses a statement's bounds."""
     PILOT = "pilot"
-    """The same statement at a low price, asked so that the price of an accuracy can be solved for."""
+    """The same statement at a low price, asked to compute the price of an accuracy."""
     FIRST = "first"
     """An answer that decides which rows count in a statement."""
     RELEASE = "release"
@@ -31,12 +31,12 @@ class PurchaseKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AskedTerms:
-    """The terms a statement was asked with, after words, arguments and defaults were merged. Numbers are exact texts."""
+    """The terms of a statement, merged from its words, arguments and defaults. Numbers are exact texts."""
 
     epsilon: str = ""
-    """Empty where the statement's words name a target or rho."""
+    """Empty if the statement's words name a target or rho."""
     target: str = ""
-    """An error, a share or rho, as the statement's words say it; else empty."""
+    """An error, a share or rho, as the statement's words name it; else empty."""
     confidence: str = ""
     dialect: str = ""
     reuse: str = ""
@@ -49,21 +49,21 @@ class PurchaseRecord:
 
     kind: PurchaseKind
     parent: str = ""
-    """The request of the same analyst that this charge belongs to; empty where it belongs to no other."""
+    """The request of the same analyst to which this charge belongs; empty if it belongs to no other request."""
     name: str = ""
-    """Of a histogram, a release, or the table of statistics."""
+    """The name of a histogram or a release, or of the table of statistics."""
     terms: AskedTerms | None = None
     histograms: tuple[str, ...] = ()
-    """Digests of the plans of the histograms that bounds were chosen from, in the order of the statement's plan."""
+    """Digests of the plans of the histograms from which bounds were chosen, in the order of the statement's plan."""
 
     def text(self) -> str:
-        """As JSON, the fields that are set in their order: the same record has the same text."""
+        """The record as JSON, with the non-empty fields in a fixed order: equal records have equal texts."""
         given = {name: value for name, value in asdict(self).items() if value}
         return json.dumps(given, ensure_ascii=True, separators=(",", ":"))
 
     @classmethod
     def of_text(cls, text: str) -> Self:
-        """A stored record; refuses (``ledger-damaged``) a text that is none."""
+        """The record of a stored text; refuses (``ledger-damaged``) an invalid text."""
         try:
             found: dict[str, Any] = json.loads(text)
             terms, histograms = found.pop("terms", None), tuple(found.pop("histograms", ()))
@@ -73,20 +73,20 @@ class PurchaseRecord:
         except (ValueError, TypeError, KeyError, AttributeError):
             record = None
         if record is None or record.text() != text:
-            raise LedgerError("ledger-damaged", "what a charge bought is not a record")
+            raise LedgerError("ledger-damaged", "the record of what a charge bought is invalid")
         return record
 
 
 def kind_text(kind: PurchaseKind | None) -> str:
-    """How the text of every record of this kind begins; nothing where the kind does not matter."""
+    """How the text of every record of this kind begins; empty for any kind."""
     return "" if kind is None else f'{{"kind":"{kind}"'
 
 
 def stored_text(record: PurchaseRecord | None) -> str | None:
-    """The column of a record; NULL where there is none."""
+    """The column value of a record; NULL if there is none."""
     return None if record is None else record.text()
 
 
 def stored_record(text: str | None) -> PurchaseRecord | None:
-    """The record of a column; None for a charge from before there were records."""
+    """The record of a column value; None for a charge from before purchase records existed."""
     return None if text is None else PurchaseRecord.of_text(text)

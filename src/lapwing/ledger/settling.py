@@ -1,9 +1,9 @@
-"""What happens to a charge once the engine has run: the answer is stored, or the incident is written down, with bounded patience.
+"""Settles a charge after the engine has run: stores the answer, or records the incident, with a bounded number of retries.
 
-Trouble of the ledger is not a fault of the engine. By the time an answer is to be stored it is noisy, so keeping it in memory and trying
-again gives nothing away; and until it is stored it is shown to no one. So a ledger that is busy or out of reach neither closes the data set
-nor loses an answer that is paid for: the same question to the same process gets that answer as soon as it can be stored. There
-is never a second noisy answer for one charge. What a process still holds when it ends is forfeited like any other reservation.
+A failure of the ledger is not a fault of the engine. An answer that is ready to be stored is already noisy, so keeping it in memory and
+retrying reveals nothing, and no one sees it until it is stored. So a busy or unreachable ledger neither closes the data set nor loses an
+answer that is paid for: the same question to the same process returns that answer once it is stored. There is never a second noisy answer
+for one charge. Answers that a process still holds when it ends are forfeited like any other reservation.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from lapwing.kernel.permit import Permit
 from lapwing.ledger.protocol import Ledger, Request, StoredAnswer
 
 PATIENCE_SECONDS = 60.0
-"""How long storing an answer is tried again before the analyst is asked to retry."""
+"""How long to retry storing an answer before asking the analyst to retry."""
 _PAUSE_SECONDS_MAX = 2.0
 _OVER = "charge-not-open"
 _NEVER_STORED = frozenset({_OVER, "answer-too-large"})
-"""What no second attempt can change; both depend on the ledger and on the noisy answer only."""
+"""Errors that a retry cannot change; both depend only on the ledger and the noisy answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A noisy answer that is paid for and not stored."""
+    """A noisy answer that is paid for but not yet stored."""
 
     analyst: str
     request_id: str
@@ -37,23 +37,23 @@ class _Pending:
 
 
 class PendingCommits:
-    """What one process still has to tell one ledger. Safe to share between threads."""
+    """Answers and incidents that one process has yet to record in one ledger. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._gate = threading.Lock()
         self._answers: dict[str, _Pending] = {}
-        """By the permit's nonce: two threads may have paid for the same plan, and neither loses what it paid for."""
+        """Keyed by the permit's nonce: two threads may have paid for the same plan, and neither loses its answer."""
         self._incidents: list[Permit] = []
 
     def store(self, ledger: Ledger, request: Request, permit: Permit, payload: bytes) -> StoredAnswer:
-        """Store an answer; when this returns it may be shown. ``answer-pending`` if the ledger cannot: it is kept, and asked for again."""
+        """Store an answer; when this returns, it may be shown. ``answer-pending`` if the ledger cannot store it; the answer is kept."""
         one = _Pending(request.analyst, request.request_id, permit, payload)
         with self._gate:
             self._answers[permit.nonce] = one
         return self._store(ledger, one, patiently=True)
 
     def pending(self, ledger: Ledger, *, analyst: str, digest: str) -> StoredAnswer | None:
-        """The answer this analyst has paid for and not been shown, stored by now; None if there is none, or its charge is over."""
+        """Store and return an answer that this analyst has paid for but not seen; None if there is none, or its charge has ended."""
         with self._gate:
             mine = (one for one in self._answers.values() if (one.analyst, one.permit.digest) == (analyst, digest))
             one = next(mine, None)
@@ -67,25 +67,25 @@ class PendingCommits:
             raise
 
     def incident(self, ledger: Ledger, permit: Permit) -> None:
-        """Forfeit the charge and close the data set. If the ledger cannot record it now, nothing is answered here until it has."""
+        """Forfeit the charge and close the data set. If the ledger cannot record this now, this process answers nothing until it has."""
         with self._gate:
             self._incidents.append(permit)
         with contextlib.suppress(LedgerError):
             self._patiently(lambda: self.require_settled(ledger), is_final=lambda error: False)
 
     def require_settled(self, ledger: Ledger) -> None:
-        """Every incident of this process is written down, or nothing goes on."""
+        """Record every pending incident of this process, or refuse to continue."""
         with self._gate:
             while self._incidents:
                 try:
                     ledger.forfeit(self._incidents[0], incident=True)
                 except LedgerError as error:
-                    if error.code != _OVER:  # the data set is closed even if the charge was over before
+                    if error.code != _OVER:  # the data set is closed even if the charge had already ended
                         raise
                 del self._incidents[0]
 
     def finish(self, ledger: Ledger) -> None:
-        """One more attempt at everything, before the use of the ledger ends."""
+        """Try everything once more before the ledger is closed."""
         with contextlib.suppress(LedgerError):
             self.require_settled(ledger)
         for one in tuple(self._answers.values()):
@@ -126,5 +126,5 @@ class PendingCommits:
 
 
 def _not_stored(request_id: str) -> LedgerError:
-    hint = f"ask the same again (request id {request_id}) before this process ends: it is not charged twice, and the answer is the same"
-    return LedgerError("answer-pending", "the answer is paid for, and the ledger cannot store it yet", hint=hint)
+    hint = f"repeat the request (request id {request_id}) before this process ends: it is not charged twice, and the answer is the same"
+    return LedgerError("answer-pending", "the answer is paid for, but the ledger cannot store it yet", hint=hint)

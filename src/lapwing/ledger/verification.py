@@ -1,4 +1,4 @@
-"""What a check of a whole ledger found, whichever kind of ledger it is."""
+"""The result of a check of a whole ledger, of any kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lapwing.kernel.accounting import Cost
 
 @dataclass(frozen=True, slots=True)
 class ComparedAnchor:
-    """A state outside the ledger that the ledger was compared with."""
+    """A state outside the ledger with which the ledger was compared."""
 
     name: str
     entries: int
@@ -19,7 +19,7 @@ class ComparedAnchor:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was checked, and what is wrong; a ledger is sound if ``problems`` is empty."""
+    """What was checked, and the problems found; a ledger is sound if ``problems`` is empty."""
 
     source_id: str
     ledger_id: str
@@ -29,10 +29,10 @@ class Verification:
     head: str
     spent: Cost
     anchors: tuple[ComparedAnchor, ...]
-    """Empty: nothing outside the ledger was compared, so missing newest entries would not be noticed."""
+    """If empty, nothing outside the ledger was compared, so missing newest entries would not be noticed."""
     problems: tuple[str, ...]
 
     @property
     def anchored_entries(self) -> int | None:
-        """How far the furthest anchor is; None if none was compared."""
+        """The number of entries at the furthest anchor; None if none was compared."""
         return max((anchor.entries for anchor in self.anchors), default=None)

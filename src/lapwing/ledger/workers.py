@@ -1,7 +1,7 @@
 """Which process made a reservation, and whether it is certainly gone.
 
-Privacy never rests on this. If a live process is taken for dead, its charge is forfeited (it stays spent) and its late commit is refused;
-if a dead one is taken for live, its charge stays reserved, which counts as spent too. Only how soon a request ends depends on it.
+Privacy never depends on this. If a live process is taken for dead, its charge is forfeited (it stays spent) and its late commit is refused;
+if a dead process is taken for live, its charge stays reserved, which counts as spent too. It only affects how soon a request ends.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _PID_NAMESPACE = "/proc/self/ns/pid"
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One use of a ledger by one process. The epoch is fresh each time, so no two workers are ever confused."""
+    """One use of a ledger by one process. Each has a new epoch, so no two workers are ever confused."""
 
     epoch: str
     boot: str
-    """One run of one machine's kernel."""
+    """Identifies one boot of one machine."""
     namespace: str
-    """Within which process numbers have a meaning; a container has its own."""
+    """The namespace of process ids; a container has its own."""
     pid: int
     started: str
-    """When the process started, in the kernel's own count; empty where the system does not tell."""
+    """When the process started, in clock ticks of the operating system; empty if unknown."""
 
 
 def current_worker() -> Worker:
@@ -38,9 +38,9 @@ def current_worker() -> Worker:
 
 
 def is_dead(worker: Worker) -> bool:
-    """Whether the process of this worker is certainly gone.
+    """Whether the process of this worker has certainly ended.
 
-    A process of another run of the machine is gone. One in a process namespace that cannot be seen from here is not *certainly* gone.
+    A process from another boot of the machine has ended. One in a process namespace that is not visible here has not *certainly* ended.
     """
     if worker.boot != _boot():
         return True
@@ -53,12 +53,12 @@ def is_dead(worker: Worker) -> bool:
 
 
 def went_with_its_machine(worker: Worker) -> bool:
-    """Whether the machine was started anew since this worker began."""
+    """Whether the machine was rebooted since this worker began."""
     return worker.boot != _boot()
 
 
 def host_name() -> str:
-    """What an operator knows this machine by. Nothing is decided by it: machines made from one image have the same."""
+    """The name of this machine for operators. No decision depends on it: machines from one image have the same name."""
     try:
         machine = _MACHINE_ID.read_text(encoding="ascii").strip()
     except OSError:
@@ -67,10 +67,10 @@ def host_name() -> str:
 
 
 def is_dead_here(worker: Worker) -> bool:
-    """Whether the process of this worker of a ledger that several machines use is certainly gone.
+    """Whether the process of this worker, of a ledger that several machines use, has certainly ended.
 
-    :func:`is_dead` may take another run of the kernel for an earlier one, because its ledger stays on one machine. Here it may be another
-    machine, even one with the same name and the same machine id, made from the same image: then only its lease says when it is gone.
+    :func:`is_dead` takes another boot id for an earlier boot, because its ledger stays on one machine. Here it may be another machine, even
+    one with the same name and machine id, made from the same image: then only its lease tells when the worker has ended.
     """
     return worker.boot == _boot() and is_dead(worker)
 
@@ -90,12 +90,12 @@ def _namespace() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Start time of a running process from ``/proc``; None where that cannot be read. A zombie runs nothing any more: "ended"."""
+    """Start time of a running process from ``/proc``; None where that cannot be read. A zombie has ended: "ended"."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The second field is the command in brackets and may itself hold spaces and brackets, so fields are counted from the last one.
+    # The second field is the command in brackets and may itself contain spaces and brackets, so fields are counted after the last bracket.
     fields = text.rpartition(")")[2].split()
     return "ended" if fields[0] in "ZXx" else fields[19]
 

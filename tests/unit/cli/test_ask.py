@@ -89,7 +89,7 @@ def test_what_the_budget_cannot_pay_has_its_own_status(clinic: Clinic) -> None:
     before = _spent(clinic)
     ran = clinic.run("ask", "SELECT COUNT(*) FROM patients", "--epsilon", "50")
     assert ran.status == 4 and ran.out == "" and _spent(clinic) == before
-    assert ran.err.startswith("[statement-limit] one statement may cost 20% of the budget at most, and this one costs ")
+    assert ran.err.startswith("[statement-limit] one statement may cost 20% of the budget at most, but this one costs ")
     assert "hint: ask at epsilon 1.29 or less" in ran.err
 
 

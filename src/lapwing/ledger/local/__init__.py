@@ -1,1 +1,1 @@
-"""The ledger in a file of this machine, and the registry of sources beside it."""
+"""The ledger in a file on this machine, and the registry of sources beside it."""

@@ -1,4 +1,4 @@
-"""Whether a local ledger is the one that the registry knows, in its newest state."""
+"""Checks that a local ledger is the one in the registry, in its newest state."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from lapwing.ledger.local import registry, rows
 def disagreements(
     registered: sqlite3.Connection, connection: sqlite3.Connection, *, path: Path, source_id: str, fingerprint: str | None
 ) -> list[LapwingError]:
-    """Everything in which this ledger is not the one the registry knows, in its newest state, for this data."""
-    hint = "if this is meant, the data owner accepts it: `lapwing ledger accept REASON`"
+    """Every way in which this ledger differs from the one that the registry has for this data, in its newest state."""
+    hint = "if this is intended, the data owner can accept it with `lapwing ledger accept REASON`"
     anchor = registry.find_anchor(registered, source_id)
     if anchor is None:
-        return [LedgerError("ledger-unregistered", "the registry of this user does not know the ledger of this source", hint=hint)]
+        return [LedgerError("ledger-unregistered", "the registry of this user has no record of this source's ledger", hint=hint)]
     problems: list[LapwingError] = []
     if anchor.ledger_path == rows.ON_SERVER and rows.moved_to(connection) is None:
-        raise elsewhere(rows.ON_SERVER)  # no override: there are charges that are not in this file
+        raise elsewhere(rows.ON_SERVER)  # no override: this file lacks the charges made in the database
     if rows.read_state(connection).ledger_id != anchor.ledger_id:
-        problems.append(LedgerError("ledger-superseded", "the source has another ledger by now", hint=hint))
+        problems.append(LedgerError("ledger-superseded", "the source now has another ledger", hint=hint))
     else:
         if anchor.ledger_path not in (str(path), rows.ON_SERVER):
-            problems.append(LedgerError("ledger-moved", f"the ledger is a copy, or was moved: it was {anchor.ledger_path}", hint=hint))
+            problems.append(LedgerError("ledger-moved", f"the ledger was copied or moved from {anchor.ledger_path}", hint=hint))
         if rows.head_at(connection, anchor.entries) != anchor.head:
-            problems.append(LedgerError("ledger-rolled-back", "the ledger lacks entries that were made in it", hint=hint))
+            problems.append(LedgerError("ledger-rolled-back", "the ledger is missing entries that were written to it", hint=hint))
     if fingerprint is not None:
         known = registry.sources_with(registered, fingerprint)
         if source_id not in known:
@@ -37,6 +37,6 @@ def disagreements(
 
 
 def elsewhere(where: str) -> LedgerError:
-    """The error for a local ledger that goes on in a database."""
-    hint = f"write into the catalogue, under [ledger], where it is: database, anchors and keys; it was last in {where}"
+    """The error for a local ledger that was moved into a database."""
+    hint = f"set database, anchors and keys under [ledger] in the catalogue; the ledger was last in {where}"
     return LedgerError("ledger-elsewhere", "the ledger of this data set is in a database", hint=hint)

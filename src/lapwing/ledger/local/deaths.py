@@ -1,9 +1,9 @@
-"""What is left behind by a process that died while it was answering: its charge is forfeited, and too many such deaths close the data set.
+"""A process that dies while it answers forfeits its charge, and too many such deaths close the data set.
 
 A process may die because of the rows it was reading, and the analyst, who paid almost nothing, can observe its death. No one can
-tell such a death from that of a process that was killed by hand. So they are counted, until the owner re-opens the data set: a few kills
-close nothing, and what can be learnt by provoking deaths is bounded by their number. A process that receives a stop signal (SIGTERM,
-SIGHUP, an interrupt) forfeits its charge itself and does not count; neither does one that went with its machine.
+tell such a death from that of a process that was killed by hand. So the ledger counts deaths until the owner re-opens the data set: a few
+kills do not close it, and their number bounds what an analyst learns by provoking deaths. A process that receives a stop signal (SIGTERM,
+SIGHUP, an interrupt) forfeits its charge itself and does not count; neither does a process that ended because its machine restarted.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from lapwing.ledger.protocol import EntryKind
 from lapwing.ledger.workers import Worker, went_with_its_machine
 
 DEATHS_MAX = 10
-"""How many processes may die with something reserved, since the data set was last re-opened, before it closes."""
+"""The number of processes that died with an open reservation, since the data set was last re-opened, at which it closes."""
 _DIED = "the process that reserved it is gone"
 _REBOOTED = "the machine was started anew since"
 
 
 def forfeit_of(connection: sqlite3.Connection, state: LedgerState, charge_id: int, worker: Worker) -> LedgerState:
-    """Forfeit what a dead process had reserved; with the last death that is borne, close the data set."""
+    """Forfeit what a dead process had reserved; at the last tolerated death, close the data set."""
     if went_with_its_machine(worker):
         return rows.settle(connection, state, charge_id, payload=None, detail=_REBOOTED)
     state = rows.settle(connection, state, charge_id, payload=None, detail=_DIED)

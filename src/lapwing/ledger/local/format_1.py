@@ -1,7 +1,7 @@
-"""The first format of the local ledger, from before accounts had orders, and the way from it to the second.
+"""The first format of the local ledger, from before accounts had orders, and its upgrade to the second.
 
-A file of this format is upgraded when it is opened, in one transaction. What it charged has no pure amount, so the account goes on exactly
-as it was: in rho and delta, or in epsilon. Its entries and the chain over them stay as they are.
+A file of this format is upgraded when it is opened, in one transaction. Its charges have no pure amount, so the account continues
+unchanged: in rho and delta, or in epsilon. Its entries and the chain over them stay as they are.
 """
 
 from __future__ import annotations
@@ -117,11 +117,11 @@ SCHEMA = _TABLES + _RULES
 
 _NOTHING = "0" * AMOUNT_DIGITS
 _GROWN = ("entry", "charge", "ledger")
-"""Tables that the second format has more columns in; in an order in which each can be taken away."""
+"""Tables to which the second format adds columns, in an order in which each can be dropped."""
 
 
 def upgrade(connection: sqlite3.Connection, *, tables: Iterable[str], rules: Iterable[str]) -> None:
-    """Make the file one of the second format, whose statements these are. Runs inside a transaction."""
+    """Convert the file to the second format, which these statements define. Runs inside a transaction."""
     for kind, name in connection.execute("SELECT type, name FROM sqlite_schema WHERE sql IS NOT NULL AND type <> 'table'").fetchall():
         connection.execute(f"DROP {kind} {name}")
     for table in _GROWN:

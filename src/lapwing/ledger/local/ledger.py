@@ -1,13 +1,13 @@
 """A ledger in one SQLite file, for one machine.
 
-What it keeps, whatever happens to the processes that use it (proof: ``docs/proofs/ledger.md``):
+Its guarantees, whatever happens to the processes that use it (proof: ``docs/proofs/ledger.md``):
 
 - *not overspent*: the charges ever made never exceed the budget in force, in loss or in delta;
-- *no uncharged answer*: a permit is handed out only after its charge is durable, and an answer is durable before :meth:`LocalLedger.commit`
+- *no uncharged answer*: a permit is issued only after its charge is durable, and an answer is durable before :meth:`LocalLedger.commit`
   returns;
-- *one key, one charge, one answer*: a key is charged at most once, and every answer given for it is the same bytes.
+- *one key, one charge, one answer*: a key is charged at most once, and every answer to it has the same bytes.
 
-``docs/explanation/local-ledger.md`` says what the registry around it does and does not stop.
+``docs/explanation/local-ledger.md`` says what the registry of ledgers prevents, and what it does not.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class LocalLedger:
         reason: str = "",
         allowed: LimitsDecl = NO_LIMITS,
     ) -> Self:
-        """Register a source and make its ledger, with nothing spent.
+        """Register a source and create its ledger, with nothing spent.
 
-        ``source_fingerprint`` says which data this is, whatever it is called. A source id or a fingerprint that already has a ledger is
-        refused (``source-registered``): a second ledger would be a second budget for the same people. ``override`` with a ``reason`` is the
-        owner's explicit decision to grant it all the same, and is written into the new ledger and the registry.
+        ``source_fingerprint`` identifies the data, whatever its name. A source id or a fingerprint that already has a ledger is refused
+        (``source-registered``): a second ledger would be a second budget for the same people. ``override`` with a ``reason`` is the owner's
+        explicit decision to grant it nevertheless; the new ledger and the registry record it.
         """
         limits.require_name(source_id)
         limits.require_name(source_fingerprint)
@@ -139,8 +139,8 @@ class LocalLedger:
         Refuses a file that is damaged, of another format or another source, and one that the registry does not know as *the* ledger of this
         source in its newest state: ``ledger-unregistered``, ``ledger-superseded``, ``ledger-moved``, ``ledger-rolled-back``,
         ``source-changed`` and ``source-registered``. ``override`` with a ``reason`` accepts those six as the owner's act, written into
-        both; charges that a restored file has lost are charged again from the registry's memory. ``allowed`` is how fast analysts may
-        spend, by today's catalogue; the file keeps none of it.
+        both; charges that a restored file has lost are charged again from the registry. ``allowed`` holds the spending limits of today's
+        catalogue, which the file does not store.
         """
         limits.require_reason(override, reason)
         home = registry.registry_home(home)
@@ -155,7 +155,7 @@ class LocalLedger:
         self.disconnect()
 
     def disconnect(self) -> None:
-        """End this use of the ledger. What it still had reserved is forfeited; in a forked child, nothing of the parent's is touched."""
+        """Close this connection and forfeit its open reservations; in a forked child, the parent's reservations stay."""
         try:
             if self._database.is_usable:
                 self._sweep(lambda worker: worker.epoch == self._worker.epoch, _forfeit_at_the_end)
@@ -173,7 +173,7 @@ class LocalLedger:
     def reserve(self, request: Request) -> Permit | StoredAnswer:
         """Charge durably, or replay, or refuse, as :meth:`lapwing.ledger.protocol.Ledger.reserve` says.
 
-        In addition, what passes a limit that the catalogue sets is refused (``statement-limit``, ``day-limit``); a replay passes none.
+        In addition, refuses what exceeds a limit of the catalogue (``statement-limit``, ``day-limit``); a replay never does.
         The decision and the charge are one transaction that holds the write lock from before the first read. The permit exists only after
         that transaction is on disk and in the registry; if the registry cannot be written, nothing is charged.
         """
@@ -181,13 +181,13 @@ class LocalLedger:
         self._require_own_process()
         outcome: Permit | StoredAnswer | LapwingError | None = None
         try:
-            # The registry is held first: a charge that could not be anchored would be paid for nothing.
+            # The registry is locked first: a charge that could not be anchored would buy nothing.
             with self._registry.write() as registered:
                 self._advance(registered)
                 outcome = self._decided(request)
                 self._advance(registered)
         except LedgerError:
-            if isinstance(outcome, Permit):  # the registry failed in this very moment; nothing was read under the charge, nor will be
+            if isinstance(outcome, Permit):  # the registry failed just now; nothing was or will be read under this charge
                 with contextlib.suppress(LedgerError):
                     self.forfeit(outcome, incident=False)
             raise
@@ -210,7 +210,7 @@ class LocalLedger:
             return issue(charge_id, request.digest, request.cost)
 
     def require_payable(self, analyst: str, cost: Cost) -> None:
-        """Refuse what :meth:`reserve` would refuse a new request for; nothing is charged."""
+        """Refuse for the same reasons as :meth:`reserve` would refuse a new request; charges nothing."""
         self._require_own_process()
         with self._database.read() as connection:
             state = rows.read_state(connection)
@@ -219,7 +219,7 @@ class LocalLedger:
             _require_within(state, cost)
 
     def _require_allowed(self, connection: sqlite3.Connection, state: LedgerState, analyst: str, cost: Cost) -> None:
-        """The limits of a statement, and of the analyst's day by the charges of that day. They refuse more than the budget, never less."""
+        """Apply the limits of a statement and of the analyst's day. They refuse more than the budget does, never less."""
         limit = limits.declared_limit(state.budget, self._allowed.per_statement)
         if limit.is_passed_by(cost):
             raise limits.past_statement_limit(state.budget, limit, cost)
@@ -231,7 +231,7 @@ class LocalLedger:
     def commit(self, permit: Permit, payload: bytes) -> None:
         """Store the answer and close the charge, durably, in one step; else ``charge-not-open``, and the answer must not be sent.
 
-        Done again with the same bytes it changes nothing: that is how a caller finds out whether the first attempt was carried out.
+        A repeated call with the same bytes changes nothing, so a caller can retry to find out whether the first attempt succeeded.
         """
         limits.require_payload(payload)
         self._require_own_process()
@@ -257,13 +257,13 @@ class LocalLedger:
             raise _not_open()
 
     def statement(self, charge_id: int) -> ReceiptStatement:
-        """What a receipt of a committed answer says."""
+        """The statement of the receipt for a committed answer."""
         self._require_own_process()
         with self._database.read() as connection:
             return rows.receipt_statement(connection, charge_id)
 
     def find(self, digest: str, *, analyst: str | None = None, request_id: str | None = None) -> StoredAnswer | None:
-        """As :meth:`lapwing.ledger.protocol.Ledger.find`. A user with the file may see all of it."""
+        """As :meth:`lapwing.ledger.protocol.Ledger.find`. Anyone with access to the file may see all of it."""
         self._require_own_process()
         with self._database.read() as connection:
             return rows.first_answer(connection, digest, analyst=analyst, request_id=request_id)
@@ -277,22 +277,22 @@ class LocalLedger:
             return rows.newest_bought(connection, version=version, limit=limit, kind=kind, begins=begins)
 
     def purchase(self, charge_id: int) -> PurchaseRecord | None:
-        """What a charge bought, where that is recorded."""
+        """What a charge bought, if the ledger recorded it."""
         self._require_own_process()
         with self._database.read() as connection:
             return rows.purchase_of(connection, charge_id)
 
     def moved_to(self) -> str | None:
-        """Where the ledger goes on since it was moved; None if it is here."""
+        """Where the ledger was moved to; None if it was not moved."""
         self._require_own_process()
         with self._database.read() as connection:
             return rows.moved_to(connection)
 
     def moved_out(self, to: str) -> tuple[LedgerState, tuple[rows.PaidRequest, ...]]:
-        """Close the ledger for good, because it goes on as ``to``, and give all that was ever charged to it.
+        """Close the ledger for good, because it continues as ``to``, and return every charge it ever made.
 
-        Closed first, read second: no charge comes between. Refused (``ledger-in-use``) while a process has something reserved, which
-        could still be answered here. Done again after a failure it gives the same.
+        It is closed first and read second, so that no charge comes between. Refuses (``ledger-in-use``) while a process has an open
+        reservation, which it could still commit here. After a failure, a repeated call returns the same.
         """
         self._require_own_process()
         with self._database.write() as connection:
@@ -309,7 +309,7 @@ class LocalLedger:
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries first."""
         if not 1 <= limit <= limits.HISTORY_ENTRIES_MAX:
-            raise LedgerError("history-limit", f"a history is asked for with a limit between 1 and {limits.HISTORY_ENTRIES_MAX}")
+            raise LedgerError("history-limit", f"the limit of a history must be between 1 and {limits.HISTORY_ENTRIES_MAX}")
         self._require_own_process()
         with self._database.read() as connection:
             return rows.newest_entries(connection, limit)
@@ -328,7 +328,7 @@ class LocalLedger:
         self._anchor()
 
     def raise_ceiling(self, to: Budget, *, reason: str) -> None:
-        """Change the promise itself: from now on it is that of the new ceiling. The budget stays as it is until it is set."""
+        """Change the promise itself: from now on it is the new ceiling. The budget stays as it is until it is set."""
         limits.require_reason(True, reason)
         self._require_own_process()
         with self._database.write() as connection:
@@ -347,10 +347,10 @@ class LocalLedger:
         self._set_closed(False, reason)
 
     def record(self, kind: EntryKind, detail: str) -> None:
-        """Write an owner's act into the history."""
+        """Record an owner's act in the history."""
         limits.require_detail(detail)
         if kind not in RECORDABLE:
-            raise LedgerError("entry-kind", "entries of this kind are written by the ledger itself")
+            raise LedgerError("entry-kind", "only the ledger itself writes entries of this kind")
         self._require_own_process()
         with self._database.write() as connection:
             rows.append(connection, rows.read_state(connection), kind=kind, detail=detail)
@@ -361,7 +361,7 @@ class LocalLedger:
         self._require_own_process()
         with self._database.write() as connection:
             if not closed and rows.moved_to(connection) is not None:
-                raise LedgerError("ledger-superseded", "the ledger was moved and goes on elsewhere", hint="open it there")
+                raise LedgerError("ledger-superseded", "the ledger was moved and continues elsewhere", hint="open it there")
             state = replace(rows.read_state(connection), closed=closed)
             rows.append(connection, state, kind=EntryKind.CLOSE if closed else EntryKind.REOPEN, detail=reason)
         self._anchor()
@@ -370,7 +370,7 @@ class LocalLedger:
         return rows.is_open(connection, charge_id=permit.charge_id, digest=permit.digest, cost=permit.cost, epoch=self._worker.epoch)
 
     def _require_own_process(self) -> None:
-        """In a forked child: leave the parent's connections alone and open our own, as a worker of our own."""
+        """In a forked child: leave the parent's connections alone, open new ones and register as a new worker."""
         if os.getpid() == self._worker.pid:
             return
         with exclusive(self._home / registry.REGISTRY_FILE):  # two threads of the child must not both do it
@@ -395,12 +395,12 @@ class LocalLedger:
         self._worker = current_worker()  # last: until then, each use of this object in a new process connects again
 
     def _check(self, override_reason: str | None) -> None:
-        """The ledger agrees with itself and with the registry, or the owner takes responsibility for what does not agree."""
+        """Require that the ledger is consistent and agrees with the registry, or that the owner overrides the disagreements."""
         with self._database.read() as connection:
             state = rows.verified_state(connection)
         if state.source_id != self._source_id:
             raise LedgerError("ledger-source-mismatch", "the ledger belongs to another source", hint="open the ledger of this source")
-        # The registry is read first: the ledger may go on meanwhile, and being ahead of its anchor is not a disagreement.
+        # The registry is read first: the ledger may grow meanwhile, and being ahead of its anchor is not a disagreement.
         with self._registry.read() as registered, self._database.read() as connection:
             problems = disagreements(registered, connection, path=self._path, source_id=self._source_id, fingerprint=self._fingerprint)
         if problems and override_reason is None:
@@ -409,7 +409,7 @@ class LocalLedger:
             self._override(f"{', '.join(problem.code for problem in problems)}: {override_reason}")
 
     def _override(self, detail: str) -> None:
-        """The owner's act, written into the ledger and then into the registry; after a crash between the two it is to be repeated."""
+        """Record the owner's act in the ledger and then in the registry; after a crash between the two, the owner must repeat it."""
         with self._registry.write() as registered:
             anchor = registry.find_anchor(registered, self._source_id)
             with self._database.write() as connection:
@@ -423,7 +423,7 @@ class LocalLedger:
             registry.add_act(registered, anchor, EntryKind.OVERRIDE, detail)
 
     def _anchor(self) -> None:
-        """Tell the registry how far the ledger has come; refuse to go on if it is no longer the one the registry knows."""
+        """Record the newest state in the registry; refuse to continue if this is no longer the ledger in the registry."""
         with self._registry.write() as registered:
             self._advance(registered)
 
@@ -433,16 +433,16 @@ class LocalLedger:
             anchor = registry.find_anchor(registered, self._source_id)
             here = {str(self._path), rows.ON_SERVER if rows.moved_to(connection) is not None else ""}
             if anchor is None or anchor.ledger_id != state.ledger_id or anchor.ledger_path not in here:
-                raise LedgerError("ledger-superseded", "the source has another ledger by now", hint="open that one")
+                raise LedgerError("ledger-superseded", "the source now has another ledger", hint="open that ledger")
             if rows.head_at(connection, anchor.entries) != anchor.head:
                 raise LedgerError(
-                    "ledger-rolled-back", "the ledger lacks entries that were made in it", hint="find out why, then open it again"
+                    "ledger-rolled-back", "the ledger is missing entries that were written to it", hint="find out why, then open it again"
                 )
             if state.entries > anchor.entries:
                 registry.put_anchor(registered, replace(registry.anchor_of(state, self._path), ledger_path=anchor.ledger_path))
 
     def _sweep(self, is_over: Callable[[Worker], bool], forfeit: _Forfeit) -> None:
-        """Forfeit what workers that have ended left reserved."""
+        """Forfeit the open reservations of workers that have ended."""
         with self._database.read() as connection:
             if not any(is_over(charge.worker) for charge in rows.open_charges(connection)):
                 return
@@ -468,7 +468,7 @@ def _forfeit_at_the_end(connection: sqlite3.Connection, state: LedgerState, char
 
 
 def _seen_before(connection: sqlite3.Connection, state: LedgerState, charge: rows.Charge, digest: str) -> StoredAnswer | LapwingError:
-    """What a key that was used before gets. A refusal is returned, not raised, so that the forfeit of a dead process is kept."""
+    """The outcome for a key that was used before. A refusal is returned, not raised, so that the forfeit of a dead process is kept."""
     if charge.digest != digest:
         return Refused("request-mismatch", "this request id was used for another request", hint="use a new request id")
     forfeited = Refused("request-forfeited", "this request was charged and ended without an answer", hint="use a new request id")
@@ -487,4 +487,4 @@ def _seen_before(connection: sqlite3.Connection, state: LedgerState, charge: row
 
 
 def _not_open() -> LedgerError:
-    return LedgerError("charge-not-open", "the charge is not open to this process; its answer must not be sent")
+    return LedgerError("charge-not-open", "this process has no such open charge; its answer must not be sent")

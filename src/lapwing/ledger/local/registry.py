@@ -1,10 +1,10 @@
-"""Which source has which ledger, and how far that ledger had come: the memory outside the ledger.
+"""Which source has which ledger, and the newest known state of that ledger, recorded outside it.
 
 One small file in the user's state directory. It stops a second budget for the same source (a new ledger, a copied ledger, a new id for the
-same files) and shows when a ledger was put back to an older state. It is a guard against mistakes and against a lost or restored file, not
+same files) and shows when a ledger was reset to an older state. It is a guard against mistakes and against a lost or restored file, not
 against an owner who deletes both files: the owner is trusted.
 
-The *anchor* of a source is the newest state of its ledger that this registry has recorded. A permit is only handed out after its charge
+The *anchor* of a source is the newest state of its ledger that this registry has recorded. A permit is issued only after its charge
 is anchored.
 """
 
@@ -46,7 +46,7 @@ class Anchor:
 
 
 def anchor_of(state: LedgerState, ledger_path: Path) -> Anchor:
-    """The anchor that says what ``state`` says."""
+    """The anchor that records ``state``."""
     return Anchor(
         source_id=state.source_id,
         ledger_id=state.ledger_id,
@@ -67,17 +67,17 @@ def registry_home(home: Path | None = None) -> Path:
     chosen = os.environ.get(HOME_VARIABLE, "")
     if chosen:
         return Path(chosen).resolve()
-    # The XDG rules say that a relative path here is to be ignored.
+    # XDG requires that a relative path here is ignored.
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
     return (state if state.is_absolute() else Path.home() / ".local" / "state") / "lapwing"
 
 
 def open_registry(home: Path) -> Database:
-    """The registry in this directory; made empty if there is none."""
+    """Open the registry in this directory; create an empty one if there is none."""
     path = home / REGISTRY_FILE
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Held while the file is made, so that no process can find it half made.
+        # The lock is held while the file is created, so that no process sees an incomplete file.
         lock = os.open(home / "registry.lock", os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
         hint = f"make it writable, or set {HOME_VARIABLE}"
@@ -87,7 +87,7 @@ def open_registry(home: Path) -> Database:
         if not path.exists():
             create_database(path, REGISTRY_FORMAT, lambda connection: None).close()
     finally:
-        fcntl.flock(lock, fcntl.LOCK_UN)  # a child that was forked meanwhile has the same lock: closing would not give it back
+        fcntl.flock(lock, fcntl.LOCK_UN)  # a child forked meanwhile shares the lock: closing the descriptor would not release it
         os.close(lock)
     return open_database(path, REGISTRY_FORMAT)
 
@@ -145,21 +145,21 @@ def sources_with(connection: sqlite3.Connection, fingerprint: str) -> frozenset[
 def already_registered(connection: sqlite3.Connection, source_id: str, fingerprint: str, path: Path) -> CatalogueError | None:
     """Why a new ledger at ``path`` would be a second budget, and what to do instead; None if it would not."""
     if find_anchor(connection, source_id) is not None:
-        message = f"the id `{source_id}` belongs to {whereabouts(connection, source_id)}, and this ledger would be {path}"
+        message = f"the id `{source_id}` belongs to {whereabouts(connection, source_id)}, but this ledger would be at {path}"
         hint = (
-            "if this is other data, give it an id of its own in the catalogue; if it is the same data set, ask it there,"
-            " or bring its state directory here and run `lapwing ledger accept REASON`"
+            "if this is other data, give it its own id in the catalogue; if it is the same data set, query it there,"
+            " or move its state directory here and run `lapwing ledger accept REASON`"
         )
         return CatalogueError("source-registered", message, hint=hint)
     for other in sorted(sources_with(connection, fingerprint)):
-        message = f"the sources of `{source_id}`, whose ledger would be {path}, belong to {whereabouts(connection, other)}"
-        hint = f"one source has one budget: ask that data set; where its directory is lost, give this one the id `{other}` and prepare it"
+        message = f"the sources of `{source_id}`, whose ledger would be at {path}, belong to {whereabouts(connection, other)}"
+        hint = f"a source has one budget: query that data set; if its directory is lost, give this one the id `{other}` and prepare it"
         return CatalogueError("source-registered", message, hint=hint)
     return None
 
 
 def whereabouts(connection: sqlite3.Connection, source_id: str) -> str:
-    """A registered data set and where its ledger is, for the owner."""
+    """A text for the owner: a registered data set and the place of its ledger."""
     anchor = find_anchor(connection, source_id)
     if anchor is None:
         return f"the data set `{source_id}`"
@@ -173,7 +173,7 @@ def marks_of(connection: sqlite3.Connection, source_id: str) -> frozenset[str]:
 
 
 def others_with(connection: sqlite3.Connection, source_id: str, marks: AbstractSet[str]) -> frozenset[str]:
-    """The other sources that have any of these marks which this source does not have."""
+    """The other sources that have any of these marks, except marks that this source has too."""
     new = marks - marks_of(connection, source_id)
     return frozenset(other for mark in new for other in sources_with(connection, mark) if other != source_id)
 
@@ -184,12 +184,12 @@ def add_fingerprint(connection: sqlite3.Connection, source_id: str, fingerprint:
 
 
 def acts_of(connection: sqlite3.Connection, source_id: str) -> frozenset[str]:
-    """What was written down about this source here."""
+    """The recorded acts about this source."""
     return frozenset(detail for (detail,) in connection.execute("SELECT detail FROM act WHERE source_id = ?", [source_id]))
 
 
 def add_act(connection: sqlite3.Connection, anchor: Anchor, kind: EntryKind, detail: str) -> None:
-    """Write down a registration or an override."""
+    """Record a registration or an override."""
     connection.execute(
         "INSERT INTO act (at, kind, source_id, ledger_id, ledger_path, detail) VALUES (?, ?, ?, ?, ?, ?)",
         [now_text(), kind.value, anchor.source_id, anchor.ledger_id, anchor.ledger_path, detail],

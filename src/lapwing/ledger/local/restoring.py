@@ -1,4 +1,4 @@
-"""What a restored file has lost, or all of a file that is lost, charged again from the memory of the registry."""
+"""Charges again, from the registry, what a restored ledger file has lost, or everything if the file is lost."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from lapwing.ledger.local.sqlite_file import create_database
 from lapwing.ledger.protocol import EntryKind
 
 _ADOPTED = "ledger-unregistered: "
-"""How an override begins by which a registry adopted a ledger that it did not know."""
+"""How the text of an override begins by which a registry adopted a ledger that it did not know."""
 
 
 def restored(connection: sqlite3.Connection, state: LedgerState, anchor: Anchor, *, acts: AbstractSet[str]) -> LedgerState:
-    """Charge again what the file has lost, as one amount: the anchor remembers what was spent, under which budget, and whether closed.
+    """Charge again what the file has lost, as one amount: the anchor records the spending, the budget, and whether the data set was closed.
 
-    A state that was reached before the anchor has spent nothing that is missing from the anchor's amount. What a file spent after another
-    registry had adopted it, and all of another ledger, is no part of that amount, and stays on top of it.
+    The anchor's amount includes all that a state before the anchor had spent. It does not include what a file spent after another registry
+    had adopted it, nor what another ledger spent; these amounts are added to it.
     """
     if anchor.ledger_id == state.ledger_id:
         lost = lost_between(_spent_here(connection, state, acts), anchor.spent)
@@ -33,8 +33,8 @@ def restored(connection: sqlite3.Connection, state: LedgerState, anchor: Anchor,
     else:
         lost = anchor.spent
     if not admits(state.budget, spent=state.spent, cost=lost):
-        message = "this ledger and the one that the registry knows have spent more than the budget together"
-        raise LedgerError("ledger-superseded", message, hint="go on with the other one, if it has anything left")
+        message = "together, this ledger and the one in the registry have spent more than the budget"
+        raise LedgerError("ledger-superseded", message, hint="use the other ledger, if it has budget left")
     detail = "charges made after the restored state" if anchor.ledger_id == state.ledger_id else "charges made in another ledger"
     state = rows.append(connection, state, kind=EntryKind.RESTORE, detail=detail, cost=lost, evidence=rows.budgets_digest(state))
     if anchor.closed and not state.closed:
@@ -43,9 +43,9 @@ def restored(connection: sqlite3.Connection, state: LedgerState, anchor: Anchor,
 
 
 def _spent_here(connection: sqlite3.Connection, state: LedgerState, acts: AbstractSet[str]) -> Cost:
-    """What the file had spent before a registry that is not this one (``acts``) adopted it; all it has spent where none did.
+    """What the file had spent before a registry other than this one (``acts``) adopted it, or in total if none did.
 
-    An override of this registry made whatever came before it part of the anchor's history. The newest entry is the one being written.
+    After an override by this registry, everything before it belongs to the anchor's history. The newest entry is the one being written.
     """
     spent, before = Cost.zero(), None
     entries = connection.execute("SELECT kind, detail, loss, delta, pure FROM entry WHERE entry_id < ? ORDER BY entry_id", [state.entries])
@@ -59,7 +59,7 @@ def _spent_here(connection: sqlite3.Connection, state: LedgerState, acts: Abstra
 
 
 def require_none_lost(source_id: str, *, home: Path | None) -> None:
-    """Refuse (``ledger-missing``) where this source has a ledger that is not where it was last seen: nothing is made in its place."""
+    """Refuse (``ledger-missing``) if the ledger of this source is not where it was last seen: no new ledger may take its place."""
     books = registry.open_registry(registry.registry_home(home))
     try:
         with books.read() as registered:
@@ -68,17 +68,17 @@ def require_none_lost(source_id: str, *, home: Path | None) -> None:
         books.close()
     if anchor is not None and _is_gone(anchor.ledger_path):
         hint = (
-            "put a backup back: `lapwing restore FILE`; where there is none, `lapwing ledger accept REASON` makes the ledger anew,"
-            " with all that was spent"
+            "restore a backup with `lapwing restore FILE`; if there is none, `lapwing ledger accept REASON` recreates the ledger"
+            " with everything that was spent"
         )
-        raise LedgerError("ledger-missing", f"the ledger of `{source_id}` is gone: it was {anchor.ledger_path}", hint=hint)
+        raise LedgerError("ledger-missing", f"the ledger of `{source_id}` is missing: it was at {anchor.ledger_path}", hint=hint)
 
 
 def make_anew(path: Path, source_id: str, fingerprint: str, *, home: Path | None, reason: str) -> None:
-    """Make the file of a lost ledger anew, with all that the registry remembers to be spent, by the owner's act.
+    """Recreate the file of a lost ledger with all the spending that the registry has recorded, by the owner's act.
 
-    It stays the same ledger: an older copy of the file that turns up later is one that was put back (``ledger-rolled-back``). As in
-    ``LocalLedger.create`` the file comes first: after a crash between the two it is such a copy itself.
+    It stays the same ledger: an older copy of the file that turns up later is refused as rolled back (``ledger-rolled-back``). As in
+    ``LocalLedger.create`` the file is written before the registry: after a crash between the two it counts as such a copy itself.
     """
     path = path.resolve()
     books = registry.open_registry(registry.registry_home(home))
@@ -89,8 +89,8 @@ def make_anew(path: Path, source_id: str, fingerprint: str, *, home: Path | None
                 raise missing()
             if not _is_gone(anchor.ledger_path):
                 where = registry.whereabouts(registered, source_id)
-                hint = "if this is other data, give it an id of its own; if the ledger was to be moved, bring its file here"
-                raise LedgerError("ledger-moved", f"the id `{source_id}` belongs to {where}, and there is none in {path.parent}", hint=hint)
+                hint = "if this is other data, give it its own id; if you want to move the ledger, bring its file here"
+                raise LedgerError("ledger-moved", f"the id `{source_id}` belongs to {where}, but {path.parent} has no ledger", hint=hint)
             detail = f"ledger-missing: {reason}"
             state = LedgerState(
                 ledger_id=anchor.ledger_id,
@@ -119,13 +119,13 @@ def make_anew(path: Path, source_id: str, fingerprint: str, *, home: Path | None
 
 
 def missing() -> LedgerError:
-    """The error for a data set without a ledger, of which nothing is known here."""
-    hint = "run `lapwing prepare`; if the data set was prepared before, put a backup back first: `lapwing restore FILE`"
-    return LedgerError("ledger-missing", "there is no ledger of this data set", hint=hint)
+    """The error for a data set that has no ledger here and is not in the registry."""
+    hint = "run `lapwing prepare`; if the data set was prepared before, restore a backup first with `lapwing restore FILE`"
+    return LedgerError("ledger-missing", "this data set has no ledger", hint=hint)
 
 
 def _is_gone(path: str) -> bool:
-    """Whether there is certainly no file."""
+    """Whether the file certainly does not exist."""
     try:
         Path(path).lstat()
     except (FileNotFoundError, NotADirectoryError):

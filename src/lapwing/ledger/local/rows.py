@@ -1,6 +1,6 @@
 """The rows of a ledger: the state, the charges and the chained entries.
 
-Every function here runs inside a transaction of ``lapwing.ledger.local.sqlite_file`` and decides nothing; that is up to
+Every function here runs inside a transaction of ``lapwing.ledger.local.sqlite_file``. The decisions are made in
 ``lapwing.ledger.local.ledger``.
 
 The state row (spent, budget, ceiling, closed) is a summary of the entries: :func:`verified_state` derives it again from them, and each
@@ -48,7 +48,7 @@ class LedgerState:
 
 @dataclass(frozen=True, slots=True)
 class PaidRequest:
-    """A charge with all that belongs to it, to be carried into another ledger."""
+    """A charge with everything needed to copy it into another ledger."""
 
     request: Request
     state: State
@@ -67,7 +67,7 @@ class Charge:
 
 
 def now_text() -> str:
-    """UTC, ISO 8601. For people to read, and to tell which day it is; the budget does not depend on it."""
+    """UTC, ISO 8601. For people to read, and for daily limits; the budget does not depend on it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -160,7 +160,7 @@ def add_charge(connection: sqlite3.Connection, state: LedgerState, request: Requ
 
 
 def settle(connection: sqlite3.Connection, state: LedgerState, charge_id: int, *, payload: bytes | None, detail: str) -> LedgerState:
-    """End an open charge: committed with its answer, or forfeited without one. The caller has checked that it is open and whose it is."""
+    """End an open charge: committed with its answer, or forfeited without one. Pre: the charge is open and belongs to the caller."""
     if payload is None:
         end, kind, evidence = State.FORFEITED, EntryKind.FORFEIT, None
     else:
@@ -214,8 +214,8 @@ def stored_answer(connection: sqlite3.Connection, charge_id: int) -> StoredAnswe
 def first_answer(
     connection: sqlite3.Connection, digest: str, *, analyst: str | None = None, request_id: str | None = None
 ) -> StoredAnswer | None:
-    """The answer with this digest that was committed first; what this request of the analyst paid for comes before it, and none while that
-    is open. Of several answers, the one that was given first is given ever after."""
+    """The answer with this digest that was committed first, unless this request of the analyst paid for one itself: then that one, and none
+    while its charge is open. So the same answer is returned every time."""
     row = connection.execute(
         "SELECT charge_id, state FROM (SELECT charge_id, state,"
         " coalesce(analyst = :analyst AND (request_id = :key OR substr(request_id, 1, length(:key) + 1) = :key || '/'), false) AS own"
@@ -243,13 +243,13 @@ def newest_bought(
 
 
 def purchase_of(connection: sqlite3.Connection, charge_id: int) -> PurchaseRecord | None:
-    """What a charge bought, where that is recorded."""
+    """What a charge bought, if the ledger recorded it."""
     row = connection.execute("SELECT purchase FROM charge WHERE charge_id = ?", [charge_id]).fetchone()
     return None if row is None else stored_record(row[0])
 
 
 def spent_today(connection: sqlite3.Connection, analyst: str) -> Cost:
-    """What this analyst was charged on this day (UTC) or a later one: a clock that is put back gives no day twice."""
+    """What this analyst was charged on this day (UTC) or a later one: setting the clock back does not give the same day twice."""
     charged = connection.execute(
         "SELECT loss, delta, pure FROM entry WHERE at >= ? AND kind = ? AND analyst = ?",
         [now_text()[:10], EntryKind.RESERVE.value, analyst],
@@ -258,7 +258,7 @@ def spent_today(connection: sqlite3.Connection, analyst: str) -> Cost:
 
 
 def paid_requests(connection: sqlite3.Connection) -> tuple[PaidRequest, ...]:
-    """Every charge ever made, in their order."""
+    """Every charge ever made, in order."""
     return tuple(
         PaidRequest(
             request=Request(
@@ -281,7 +281,7 @@ def paid_requests(connection: sqlite3.Connection) -> tuple[PaidRequest, ...]:
 
 
 def add_worker(connection: sqlite3.Connection, worker: Worker) -> int:
-    """The row of a worker, made when it first reserves something."""
+    """The row of a worker; created at its first reservation."""
     row = connection.execute("SELECT worker_id FROM worker WHERE epoch = ?", [worker.epoch]).fetchone()
     if row is not None:
         return int(row[0])
@@ -312,15 +312,15 @@ def newest_entries(connection: sqlite3.Connection, limit: int) -> tuple[Entry, .
 
 
 MOVED = "moved to "
-"""How the entry begins that closes a ledger for good, because it goes on elsewhere."""
+"""How the detail of the entry begins that closes a ledger for good because it was moved."""
 
 
 ON_SERVER = "PostgreSQL"
-"""Where a ledger goes on that left its file."""
+"""The place of a ledger that was moved out of its file."""
 
 
 def moved_to(connection: sqlite3.Connection) -> str | None:
-    """Where this ledger goes on, as it was last said; None if it is here."""
+    """Where this ledger was last moved to; None if it was not moved."""
     row = connection.execute(
         "SELECT detail FROM entry WHERE kind = ? AND substr(detail, 1, ?) = ? ORDER BY entry_id DESC LIMIT 1",
         [EntryKind.CLOSE.value, len(MOVED), MOVED],
@@ -329,7 +329,7 @@ def moved_to(connection: sqlite3.Connection) -> str | None:
 
 
 def receipt_statement(connection: sqlite3.Connection, charge_id: int) -> ReceiptStatement:
-    """What a receipt says about a committed charge; refuses any other (``receipt-missing``)."""
+    """The statement of the receipt for a committed charge; refuses any other charge (``receipt-missing``)."""
     row = connection.execute(
         "SELECT c.analyst, c.request_id, c.digest, c.payload_digest, c.loss, c.delta, e.entry_id, e.chained, e.at"
         " FROM charge c JOIN entry e ON e.charge_id = c.charge_id AND e.kind = ? WHERE c.charge_id = ?",
@@ -346,12 +346,12 @@ def head_at(connection: sqlite3.Connection, entry_id: int) -> str | None:
 
 
 def budgets_digest(state: LedgerState) -> str:
-    """Stands in an entry for the budget and ceiling in force after it."""
+    """The digest that an entry holds of the budget and ceiling in force after it."""
     return _digest([budget_text(state.budget), budget_text(state.ceiling)])
 
 
 def verified_state(connection: sqlite3.Connection) -> LedgerState:
-    """The state row, after deriving all of it again from the entries; any difference is a damaged ledger. Linear in the entries."""
+    """The state row, checked against the state derived from all entries; any difference is a damaged ledger. Linear in the entries."""
     state = read_state(connection)
     head, count, spent, closed, budgets = first_head(state.ledger_id, state.source_id), 0, Cost.zero(), False, ""
     ends: dict[int, tuple[State, str]] = {}
@@ -429,12 +429,12 @@ def _charges(connection: sqlite3.Connection, condition: str, parameters: list[st
 
 
 def _with_pure(fields: list[str | int | None], pure: str | None) -> list[str | int | None]:
-    """What is hashed: a pure amount comes last, and where there is none the list is what it was before there were any."""
+    """The hashed fields: a pure amount comes last; without one, the list is the same as before pure amounts existed."""
     return fields if pure is None else [*fields, pure]
 
 
 def _with_purchase(fields: list[str | int | None], pure: str | None, purchase: str | None) -> list[str | int | None]:
-    """What is hashed of a charge: its record comes last, after a pure amount that may be missing, and no record is as it was before."""
+    """The hashed fields of a charge: its record comes last, after the pure amount or null; without a record, the list is as before."""
     return _with_pure(fields, pure) if purchase is None else [*fields, pure, purchase]
 
 
@@ -469,4 +469,4 @@ def _digest(fields: list[str | int | None] | list[str]) -> str:
 
 
 def _damaged() -> NoReturn:
-    raise LedgerError("ledger-damaged", "the ledger contradicts itself", hint="restore it, then open it with an override")
+    raise LedgerError("ledger-damaged", "the ledger is inconsistent", hint="restore a backup, then open it with an override")

@@ -1,9 +1,9 @@
 """The tables of the local ledger and of the registry, with the rules the database itself enforces.
 
-The rules repeat what the code decides, so that a bug in the code ends in a refused change and not in a wrong ledger: what is spent never
-passes the total and never goes down, a key has one charge, a charge moves once, and entries are only ever appended.
-Amounts are texts of forty digits (``lapwing.ledger.amounts``), which the database compares byte by byte. A pure amount that is NULL is
-above every total, and a pure total that is NULL is no total at all: only an account that is a union of filters has one.
+The rules repeat what the code decides, so that a bug in the code leads to a refused change, not to a wrong ledger: what is spent never
+exceeds the total and never decreases, a key has one charge, a charge moves once, and entries are only ever appended.
+Amounts are texts of forty digits (``lapwing.ledger.amounts``), which the database compares byte by byte. A pure amount of NULL
+exceeds every total, and a pure total of NULL means that there is none: only an account that is a union of filters has one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _digits_or_null(column: str) -> str:
 
 
 _PURCHASE = ", purchase TEXT CHECK (length(purchase) > 0)"
-"""The column of format 3, as SQLite writes one that is added to a table."""
+"""The column of format 3, spelled as SQLite stores a column that was added to a table."""
 _STAYS = " OR NEW.purchase IS NOT OLD.purchase"
 _LEDGER_TABLES = f"""
 CREATE TABLE ledger (
@@ -183,7 +183,7 @@ BEGIN SELECT RAISE(ABORT, 'an act is never changed'); END;
 
 
 _TABLES_2, _RULES_2 = _LEDGER_TABLES.replace(_PURCHASE, ""), _LEDGER_RULES.replace(_STAYS, "")
-"""Those of format 2, whose charges had no records."""
+"""The statements of format 2, whose charges had no records."""
 
 
 def _from_format_1(connection: sqlite3.Connection) -> None:
@@ -191,7 +191,7 @@ def _from_format_1(connection: sqlite3.Connection) -> None:
 
 
 def _from_format_2(connection: sqlite3.Connection) -> None:
-    """No row is changed: the charges that are there have no record."""
+    """Add the column and replace the trigger. No row changes: existing charges have no record."""
     connection.execute(f"ALTER TABLE charge ADD COLUMN {_PURCHASE.removeprefix(', ')}")
     connection.execute("DROP TRIGGER charge_moves_once")
     for statement in statements(_LEDGER_RULES):

@@ -1,8 +1,8 @@
-"""Which rows a source is about, whatever they are called: the marks of its files or tables, and who has claimed them.
+"""Which rows a source contains, whatever their name: the marks of its files or tables, and the data sets that have claimed them.
 
-A fingerprint says what the catalogue calls its sources. The same file under another spelling, in a wider pattern, under a second name or
-beside another table has another fingerprint and the same *marks*: the engine finds them when a version is prepared. A mark that belongs to
-another source is a second budget for the same people, and is refused unless the owner gives a reason, which is written down.
+A fingerprint is made from the names of the sources in the catalogue. The same file under another spelling, in a wider pattern, under a
+second name or beside another table has another fingerprint but the same *marks*, which the engine finds when it prepares a version. If a
+mark belongs to another source, that is a second budget for the same people: refused unless the owner gives a reason, which is recorded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lapwing.ledger.protocol import EntryKind, Ledger
 def require_unclaimed(home: Path | None, source_id: str, marks: Mapping[str, AbstractSet[str]], *, override: str) -> None:
     """Refuse (``source-registered``) rows that another data set has claimed and this one has not, unless the owner gives a reason.
 
-    ``marks`` are by the source as the owner knows it: a path, or the name of a table.
+    The keys of ``marks`` are sources as the owner names them: a path, or the name of a table.
     """
     books = registry.open_registry(registry.registry_home(home))
     try:
@@ -34,9 +34,9 @@ def require_unclaimed(home: Path | None, source_id: str, marks: Mapping[str, Abs
 
 
 def claim(home: Path | None, ledger: Ledger, source_id: str, marks: AbstractSet[str], *, override: str) -> None:
-    """Remember that these rows are this source's, for good. An overlap that the owner accepts is an entry of the ledger and an act here.
+    """Record for good that these rows belong to this source. An overlap that the owner accepts is recorded in the ledger and the registry.
 
-    Pre: the registry knows the source.
+    Pre: the source is registered.
     """
     limits.require_reason(bool(override), override)
     books = registry.open_registry(registry.registry_home(home))
@@ -46,7 +46,7 @@ def claim(home: Path | None, ledger: Ledger, source_id: str, marks: AbstractSet[
             new = marks - registry.marks_of(registered, source_id)
         if others and not override:
             raise _claimed("a source", ", ".join(sorted(others)))
-        if others:  # in the ledger first: after a crash it is there twice rather than not at all
+        if others:  # in the ledger first: after a crash it is recorded twice rather than not at all
             ledger.record(EntryKind.OVERRIDE, _accepted(others, override))
         if not new:
             return
@@ -69,7 +69,7 @@ def _accepted(others: AbstractSet[str], reason: str) -> str:
 
 def _claimed(source: str, other: str) -> CatalogueError:
     hint = (
-        "the same rows have one budget: ask that data set, or give this one its id where its directory is lost;"
-        " an overlap that is meant needs `lapwing prepare --override REASON`, which is written down"
+        "the same rows share one budget: query that data set or, if its directory is lost, give this one its id;"
+        " if the overlap is intended, run `lapwing prepare --override REASON`, which records the reason"
     )
     return CatalogueError("source-registered", f"{source} is, or was, a source of {other}", hint=hint)

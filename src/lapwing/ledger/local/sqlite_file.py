@@ -1,11 +1,11 @@
-"""One SQLite file, opened so that a returned COMMIT is on the disk and a broken file is refused.
+"""One SQLite file, opened so that a completed COMMIT is on disk and a damaged file is refused.
 
-Choices, and why (``docs/explanation/local-ledger.md`` argues them at length):
+Choices and reasons (in detail: ``docs/explanation/local-ledger.md``):
 
-- rollback journal (``journal_mode=DELETE``) with ``synchronous=EXTRA``: the transaction is over when the journal is unlinked, and EXTRA
-  also syncs the directory, so the unlinking itself survives a power cut. The whole truth is then in one file.
+- rollback journal (``journal_mode=DELETE``) with ``synchronous=EXTRA``: the transaction ends when the journal is unlinked, and EXTRA
+  also syncs the directory, so that the unlinking survives a power cut. Everything is then in one file.
 - ``BEGIN IMMEDIATE`` for every transaction that may write: what it reads cannot change before it commits.
-- nothing in this process opens the file but SQLite: closing any other descriptor of it would drop SQLite's locks (a rule of POSIX locks).
+- only SQLite opens the file in this process: closing any other descriptor of it would drop SQLite's locks (a rule of POSIX locks).
 - no transaction is in progress when the process forks, and a child never uses its parent's connection.
 """
 
@@ -24,14 +24,14 @@ from pathlib import Path
 from lapwing.errors import LedgerError
 
 BUSY_TIMEOUT_SECONDS = 30
-"""How long a transaction waits for another process before it gives up, with nothing written."""
+"""How long a transaction waits for another process before it fails without writing anything."""
 
 _SYNCHRONOUS_EXTRA = 3
 _SQLITE_VERSION_MIN = (3, 37, 0)
 
 
 class _ForkGate:
-    """Lets transactions of all threads through, and none while the process forks; a fork waits until they are over."""
+    """Lets transactions of all threads run, but none while the process forks; a fork waits until they have ended."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -40,13 +40,13 @@ class _ForkGate:
 
     @property
     def _depth(self) -> int:
-        """How many transactions, one within another, this thread is in."""
+        """The nesting depth of this thread's transactions."""
         return getattr(self._own, "depth", 0)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         depth = self._depth
-        if depth == 0:  # one within another does not wait: the fork waits for the outer one
+        if depth == 0:  # a nested transaction does not wait: the fork waits for the outer one
             with self._changed:
                 self._changed.wait_for(lambda: self._forks == 0)
                 self._running += 1
@@ -71,7 +71,7 @@ class _ForkGate:
         self._changed.release()
 
     def open_in_child(self) -> None:
-        """Of the threads only this one is here, and those that waited are not."""
+        """In the child only this thread exists; the waiting threads do not."""
         self._changed = threading.Condition()
         self._running, self._forks = min(self._depth, 1), 0
 
@@ -83,9 +83,9 @@ _locks: dict[Path, threading.RLock] = {}
 
 @contextlib.contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """For one thread of this process at a time, and not while it forks. Of two files, the registry first and then a ledger, always.
+    """Lock a file for one thread of this process, and against forks. Always lock the registry before a ledger.
 
-    A lock for each file: a read of a ledger does not wait for another one, nor for the registry.
+    Each file has its own lock: a read of a ledger does not wait for other ledgers, nor for the registry.
     """
     with _fork_gate.transaction(), _locks.setdefault(path, threading.RLock()):
         yield
@@ -105,9 +105,9 @@ class Format:
     version: int
     schema: str
     earlier: Format | None = None
-    """The version before, where a file of that version is upgraded when it is opened."""
+    """The previous version, if opening a file of that version upgrades it."""
     upgrade: Callable[[sqlite3.Connection], None] | None = None
-    """Makes such a file one of this version, inside a transaction."""
+    """Upgrades such a file to this version, inside a transaction."""
 
 
 class Database:
@@ -129,7 +129,7 @@ class Database:
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that holds the write lock from its first moment. It commits at the end, and leaves no trace on any exception.
+        """A transaction that holds the write lock from its first moment. It commits at the end, and rolls back on any exception.
 
         When this returns normally the changes are durable and in the file that is now at ``path``.
         """
@@ -153,7 +153,7 @@ class Database:
                 _roll_back(connection)
 
     def close(self) -> None:
-        """Give the file back. After a fork the child only forgets the connection; it is the parent's to close."""
+        """Close the file. After a fork the child only drops its reference; the parent closes the connection."""
         with exclusive(self.path):
             connection, self._connection = self._connection, None
             if connection is None:
@@ -167,13 +167,13 @@ class Database:
     def _exclusive(self) -> Iterator[sqlite3.Connection]:
         with exclusive(self.path), _translated(self._name):
             if self._connection is None or not self.is_usable:
-                raise LedgerError("ledger-disconnected", f"this use of the {self._name} is over", hint="open it again")
+                raise LedgerError("ledger-disconnected", f"this connection to the {self._name} is closed", hint="open it again")
             self._require_same_file()
             yield self._connection
             self._require_same_file()
 
     def _require_same_file(self) -> None:
-        """Refuse to write into a file that was moved or replaced under us: what we put there would be lost."""
+        """Refuse to write into a file that was moved or replaced while it was open: the write would be lost."""
         if _identity(self.path) != self._identity:
             raise LedgerError(
                 "ledger-replaced", f"the file of the {self._name} was moved or replaced while it was in use", hint="open it again"
@@ -181,16 +181,16 @@ class Database:
 
 
 def create_database(path: Path, form: Format, fill: Callable[[sqlite3.Connection], None]) -> Database:
-    """Make the file, readable and writable by this user only, with the schema and what ``fill`` writes, durably and in one transaction."""
+    """Create the file, durably and in one transaction, with the schema and what ``fill`` writes; only this user may read or write it."""
     _require_sqlite()
     path = path.resolve()
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         hint = "open it, or choose another path"
-        raise LedgerError("ledger-exists", f"there is already a file where the {form.name} was to be made", hint=hint) from None
+        raise LedgerError("ledger-exists", f"a file already exists where the {form.name} would be created", hint=hint) from None
     except OSError as error:
-        raise LedgerError("ledger-unreachable", f"the file of the {form.name} cannot be made") from error
+        raise LedgerError("ledger-unreachable", f"the file of the {form.name} cannot be created") from error
     try:
         database = _connect(path, form)
         with database.write() as connection:
@@ -208,7 +208,7 @@ def create_database(path: Path, form: Format, fill: Callable[[sqlite3.Connection
 
 
 def open_database(path: Path, form: Format) -> Database:
-    """Open an existing file, or refuse: missing, unsafe, of another format, damaged."""
+    """Open an existing file; refuse one that is missing, unsafe, of another format or damaged."""
     _require_sqlite()
     path = path.resolve()
     _require_private(path, form)
@@ -225,7 +225,7 @@ def open_database(path: Path, form: Format) -> Database:
 
 
 def database_bytes(path: Path, form: Format) -> bytes:
-    """A copy of a sound file as of one moment, also while others use it."""
+    """A consistent copy of an undamaged file, even while others use it."""
     database = open_database(path, form)
     try:
         with database.read() as connection:
@@ -252,12 +252,12 @@ def _require_private(path: Path, form: Format) -> None:
         # Two names give two journals, and a crash under one name is not repaired under the other.
         raise LedgerError("ledger-linked", f"the file of the {form.name} has a second name (a hard link)", hint="remove the other name")
     if stat.S_IMODE(status.st_mode) & 0o077:
-        hint = "chmod 600, after finding out who could have changed it"
-        raise LedgerError("ledger-permissions", f"others than its owner may use the file of the {form.name}", hint=hint)
+        hint = "find out who could have changed it, then set its mode to 600"
+        raise LedgerError("ledger-permissions", f"users other than its owner may use the file of the {form.name}", hint=hint)
 
 
 def _connect(path: Path, form: Format) -> Database:
-    """Connect and check that the settings which durability rests on are really in force."""
+    """Connect, and check that the settings on which durability depends are in force."""
     identity = _identity(path)
     with _translated(form.name):
         connection = sqlite3.connect(
@@ -291,7 +291,7 @@ def _connect(path: Path, form: Format) -> Database:
 
 
 def _upgrade(database: Database, form: Format) -> None:
-    """Where the file is sound and of a version before, make it one of this version, one version after another: each wholly, or not."""
+    """Upgrade an undamaged file of an earlier version, one version at a time, each in one transaction."""
     if form.earlier is None or form.upgrade is None:
         return
     _upgrade(database, form.earlier)
@@ -299,7 +299,7 @@ def _upgrade(database: Database, form: Format) -> None:
         if not _is_earlier(connection, form):
             return
     with database.write() as connection:
-        if _is_earlier(connection, form):  # another process may have been faster
+        if _is_earlier(connection, form):  # another process may have upgraded it already
             _require_sound(connection, form.name, form.earlier.schema)
             form.upgrade(connection)
             connection.execute(f"PRAGMA user_version = {form.version}")
@@ -319,12 +319,12 @@ def _require_format(connection: sqlite3.Connection, form: Format) -> None:
         raise LedgerError("ledger-format", f"the {form.name} was written by a newer Lapwing", hint="use that version or a later one")
     if version < form.version:
         raise LedgerError(
-            "ledger-format", f"the {form.name} has an older format that this Lapwing does not read", hint="use an older version"
+            "ledger-format", f"the {form.name} has an older format that this Lapwing does not read", hint="use an older version of Lapwing"
         )
 
 
 def _require_sound(connection: sqlite3.Connection, name: str, expected: str) -> None:
-    """The pages hang together, and no table, constraint or trigger was added, changed or removed."""
+    """Refuse a file with damaged pages, or with a table, constraint or trigger added, changed or removed."""
     checked = connection.execute("PRAGMA integrity_check(1)").fetchall()
     schema = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
     if checked != [("ok",)] or set(schema) != _expected_schema(expected):
@@ -350,7 +350,7 @@ def statements(schema: str) -> Iterator[str]:
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
-    # A rollback that fails leaves the transaction open; the next BEGIN then fails, so nothing is served from it.
+    # A failed rollback leaves the transaction open; the next BEGIN then fails, so nothing is served from it.
     with contextlib.suppress(sqlite3.Error):
         if connection.in_transaction:
             connection.execute("ROLLBACK")
@@ -358,31 +358,31 @@ def _roll_back(connection: sqlite3.Connection) -> None:
 
 @contextlib.contextmanager
 def _translated(name: str) -> Iterator[None]:
-    """SQLite's errors as ours. Their own text stays in the chain of causes; it names tables and rules, never a row."""
+    """Translate SQLite's errors into Lapwing's. SQLite's text stays in the chain of causes; it names tables and rules, never a row."""
     try:
         yield
     except UnicodeDecodeError as error:
         # SQLite quotes damaged schema text in its message, and the driver fails to read the message. The text itself is not kept.
         raise _damaged(name) from UnicodeError(error.reason)
     except sqlite3.Error as error:
-        # The driver's own complaint, about text that is not UTF-8, comes without a code: such text was never written by us.
+        # The driver reports text that is not UTF-8 without a code: Lapwing never writes such text.
         match getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF:
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                raise LedgerError("ledger-busy", f"the {name} is in use by another process for too long", hint="try again") from error
+                raise LedgerError("ledger-busy", f"another process locked the {name} for too long", hint="try again") from error
             case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
                 raise _damaged(name) from error
             case sqlite3.SQLITE_CONSTRAINT:
-                raise LedgerError("ledger-rule", f"a change that would break a rule of the {name} was not made") from error
+                raise LedgerError("ledger-rule", f"a change was rejected because it would break a rule of the {name}") from error
             case _:
                 raise LedgerError("ledger-unreachable", f"the {name} cannot be read or written") from error
 
 
 def _damaged(name: str) -> LedgerError:
-    return LedgerError("ledger-damaged", f"the file of the {name} is damaged", hint="restore it, then open it with an override")
+    return LedgerError("ledger-damaged", f"the file of the {name} is damaged", hint="restore a backup, then open it with an override")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file the path names now. ``stat`` opens nothing, so it cannot disturb SQLite's locks."""
+    """The identity of the file at the path now. ``stat`` opens nothing, so it cannot disturb SQLite's locks."""
     try:
         status = path.stat()
     except OSError:
@@ -391,7 +391,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make the name of a new file durable."""
+    """Make the directory entry of a new file durable."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

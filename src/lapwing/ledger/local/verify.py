@@ -1,6 +1,6 @@
-"""Checks all of a local ledger: what opening it checks, the bytes of every stored answer, and that the registry knows nothing newer.
+"""Checks a whole local ledger: what opening it checks, the bytes of every stored answer, and that the registry has no newer state.
 
-Nothing is charged, forfeited or accepted. Linear in the entries and answers; processes that would write wait meanwhile.
+Nothing is charged, forfeited or accepted. Linear in the entries and answers; processes that want to write wait meanwhile.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lapwing.ledger.verification import ComparedAnchor, Verification
 
 
 def verify(path: Path, *, source_id: str, fingerprint: str, home: Path | None) -> Verification:
-    """Check the chain, the sums, the budget, every charge and stored answer, and the registry's memory of this source.
+    """Check the chain, the sums, the budget, every charge and stored answer, and the registry's anchor of this source.
 
     Refuses ``ledger-missing``, ``ledger-damaged`` for a file that cannot be read as a ledger at all, and ``ledger-elsewhere`` for one that
     was moved into a database.
@@ -30,7 +30,7 @@ def verify(path: Path, *, source_id: str, fingerprint: str, home: Path | None) -
     with (
         closing(open_database(path, LEDGER_FORMAT)) as database,
         closing(registry.open_registry(registry.registry_home(home))) as books,
-        # The registry first: the ledger may go on meanwhile, and being ahead of its anchor is not a disagreement.
+        # The registry first: the ledger may grow meanwhile, and being ahead of its anchor is not a disagreement.
         books.read() as registered,
         database.read() as connection,
     ):
@@ -55,14 +55,14 @@ def verify(path: Path, *, source_id: str, fingerprint: str, home: Path | None) -
 
 
 def _checked(connection: sqlite3.Connection, state: LedgerState) -> tuple[int, list[str]]:
-    """How many answers there are, and in what the file contradicts itself."""
+    """The number of answers, and the contradictions in the file."""
     wrong: list[str] = []
     try:
         rows.verified_state(connection)
     except LedgerError as error:
-        wrong.append(f"[{error.code}] chain, sums, charges, budget and state contradict one another")
+        wrong.append(f"[{error.code}] the chain, sums, charges, budget and state are inconsistent")
     if not admits(state.budget, spent=state.spent, cost=Cost.zero()):
-        wrong.append("[ledger-damaged] more is spent than the budget has")
+        wrong.append("[ledger-damaged] more was spent than the budget allows")
     answers = changed = 0
     for payload, digest in connection.execute("SELECT payload, payload_digest FROM charge WHERE state = 'committed'"):
         answers += 1

@@ -1,10 +1,10 @@
-"""What waits for several data sets of one database, in one statement.
+"""Batches requests to several data sets of one database into one statement.
 
-A process that uses several data sets of a database, with one role, sends what is asked of them together: see ``sql/batch.sql``. A data set
-of which not all certainly fits, or that is locked by others, damaged or unknown, is left out by the database, and its own ledger asks for
-it alone. So no data set is refused, charged or kept waiting for what another is.
+A process that uses several data sets of a database, with one role, sends its requests to them together: see ``sql/batch.sql``. The database
+leaves out a data set whose requests do not all certainly fit, or that is locked, damaged or unknown; the ledger of that data set then sends
+them alone. So no data set is refused, charged or delayed because of another.
 
-The connections are of their own: a wait on a ledger's connection affects its data set alone.
+Batches have their own connections: a wait on a ledger's connection affects only its data set.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 
 BYTES_MAX = 2**22
-"""Maximum size of batched answers: larger ones are sent alone, so that others do not wait long and large copies are avoided."""
+"""Maximum size of batched answers: larger ones are sent alone, to avoid long waits and large copies."""
 _TROUBLE_OF_ALL = frozenset({"ledger-unreachable", "ledger-not-durable"})
-"""Asked alone, it would be the same again."""
+"""Codes that affect every data set: a statement sent alone would fail in the same way."""
 _RESERVE = (
     "CALL lapwing.reserve_across_durably(%s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.int8[], %s::pg_catalog.text[],"
     " %s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.int8[],"
@@ -37,12 +37,12 @@ _COMMIT = (
     " %s::pg_catalog.text[], %s::pg_catalog.int8[], %s::pg_catalog.text[], %s::pg_catalog.numeric[], %s::pg_catalog.numeric[],"
     " %s::pg_catalog.numeric[], %b::pg_catalog.bytea[], NULL, NULL)"
 )
-"""Both may be sent again after a lost reply: what is there already is left out, and the ledger that asks alone finds it by its nonce."""
+"""Both may be sent again after a lost reply: they skip what is stored already, which the ledger then finds alone by its nonce."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerPart:
-    """What is asked of one data set by one worker, which knows of this state of it. A row of the columns is a request, or an answer."""
+    """The requests of one worker to one data set, of which it knows this state. Each row of the columns is a request or an answer."""
 
     ledger_id: str
     epoch: str
@@ -56,7 +56,7 @@ class LedgerPart:
 
     @property
     def weight(self) -> int:
-        """Its share of ``BYTES_MAX``, and of as many requests as there may be in a statement."""
+        """Its share of ``BYTES_MAX``, and of the maximum number of requests in a statement."""
         return max(self.payload_bytes, self.rows * (BYTES_MAX // REQUESTS_MAX))
 
     def whole_columns(self) -> list[list[object]]:
@@ -66,16 +66,16 @@ class LedgerPart:
 
 @dataclass(frozen=True, slots=True)
 class PartOutcome:
-    """What the database decided on a part, all of it."""
+    """The database's decision on every row of a part."""
 
     marks: Sequence[Any]
-    """Of each row: the number of its charge, or that its answer is stored."""
+    """For each row: the number of its charge, or whether its answer is stored."""
     state: Sequence[Any]
-    """The state it led to, as texts."""
+    """The resulting state, as texts."""
 
 
 class CrossDataSetBatch:
-    """One kind of statement over several data sets; threads that ask meanwhile wait and go together."""
+    """One kind of statement over several data sets; requests that arrive while one is running wait for the next, which batches them."""
 
     def __init__(self, statement: str, dsn: str, retry_seconds: float) -> None:
         self._statement = statement
@@ -85,7 +85,7 @@ class CrossDataSetBatch:
         )
 
     def decided(self, part: LedgerPart) -> PartOutcome | None:
-        """What was decided together with others; None if it is to be asked alone, with the same nonces."""
+        """The decision from a batch; None if the part must be sent alone, with the same nonces."""
         if part.payload_bytes > BYTES_MAX:
             return None
         try:
@@ -116,7 +116,7 @@ class CrossDataSetBatch:
 
 @dataclass(slots=True, eq=False)
 class Crossing:
-    """Both kinds, of all uses of one database in this process."""
+    """Both batches for one database, shared by all its ledgers in this process."""
 
     reservations: CrossDataSetBatch
     answers: CrossDataSetBatch
@@ -124,15 +124,15 @@ class Crossing:
 
 
 Database = tuple[str, float]
-"""The connection string, and for how long a lost connection is tried again."""
+"""The connection string, and for how long to retry a lost connection."""
 _gate = Lock()
 _crossings: dict[Database, Crossing] = {}
 _of_parents: list[object] = []
-"""Inherited over a fork: kept, so that this process never closes what belongs to its parent."""
+"""Objects inherited across a fork, kept so that this process never closes what belongs to its parent."""
 
 
 def begin_use(database: Database) -> None:
-    """A ledger of this database is used in this process."""
+    """Register that this process uses a ledger of this database."""
     with _gate:
         crossing = _crossings.get(database)
         if crossing is None:
@@ -141,7 +141,7 @@ def begin_use(database: Database) -> None:
 
 
 def end_use(database: Database) -> None:
-    """And no longer. The last one ends the connections."""
+    """Register that a use has ended; the last one closes the connections."""
     with _gate:
         crossing = _crossings.get(database)
         if crossing is None:
@@ -161,7 +161,7 @@ def crossing_of(database: Database) -> Crossing | None:
 
 
 def _begin_anew() -> None:
-    """In a forked child: no ledger is used here yet, and threads of the parent are not here."""
+    """In a forked child: start with no ledger in use, and without the parent's threads."""
     global _gate, _crossings
     _of_parents.append(_crossings)
     _gate, _crossings = Lock(), {}

@@ -1,6 +1,7 @@
-"""The anchors of a ledger, and the removal of a lost one. The state in a missing anchor is unknown, so a
-ledger is not opened without it. Removing it accepts the loss of charges that only that anchor recorded: that takes
-two owners, in sessions of two roles of the database, and is an entry.
+"""The anchors of a ledger, and the removal of a lost one.
+
+The state in a missing anchor is unknown, so a ledger is not opened without it. Its removal accepts the loss of charges that only this
+anchor recorded: two owners must decide it, in sessions of two database roles, and the ledger records it.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from lapwing.ledger.postgres.outcomes import refusal
 
 
 def anchor_names(connection: Connection, source_id: str) -> tuple[str, ...]:
-    """The anchors that a worker of this source has to write to."""
+    """The names of the anchors to which a worker of this source must write."""
     return ledger_in_database(connection, source_id=source_id, fingerprint=None).anchors
 
 
 def report_lost(connection: Connection, source_id: str, anchor: str, *, by: str, reason: str) -> int | None:
-    """Say that an anchor is lost. The first of two owners proposes it, and gets a number; the second carries it out, and gets None.
+    """Report that an anchor is lost. The first owner proposes its removal, and gets a number; the second approves it, and gets None.
 
-    Refuses ``second-person`` to the first, and ``anchor-unknown`` for one that the ledger does not have. Needs no anchor.
+    Refuses ``second-person`` if the first owner also tries to approve, and ``anchor-unknown`` for an anchor that the ledger does not have.
+    Works without any anchor.
     """
     limits.require_name(by)
     limits.require_reason(True, reason)

@@ -1,14 +1,14 @@
-"""How far a ledger had come, remembered outside it.
+"""The newest state of a ledger, recorded outside it.
 
-A chain of hashes shows that a history was changed; it cannot show that the newest part of it is missing. An *anchor* can: the newest state
-that was sent to another user. A ledger is not served while it lacks the entry its anchor names, and a permit is handed out only
-after its charge is anchored. Where the anchor is kept must not be put back together with the database: another disk, another machine.
+A chain of hashes shows that a history was changed; it cannot show that the newest part of it is missing. An *anchor* can: it is the newest
+state, stored elsewhere. A ledger is not served while it lacks the entry that its anchor names, and a permit is issued only after its charge
+is anchored. A restore of the database must not restore the anchor too: keep it on another disk or another machine.
 
-An anchor that some workers write to and others do not cannot tell that a state was put back which only the others had left behind. So
-anchors have names, a ledger in a database knows the names of its own, and a worker has to write to every one of them. The machines share
-one place for anchors, or each writes to those of all.
+An anchor to which only some workers write does not detect that the database was reset to a state from before charges of the other workers.
+So anchors have names, a ledger in a database knows the names of its anchors, and a worker must write to every one of them. The machines
+share one place for anchors, or each machine writes to the anchors of all.
 
-Anything with the five methods of :class:`Anchors` will do: a file, an object store that keeps versions, a notary.
+Any implementation of the five methods of :class:`Anchors` will do: a file, an object store with versions, a notary.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from lapwing.ledger.protocol import Balance
 _SLOT_BYTES = 16384
 _NAME_FILE = "name"
 _MILESTONES_MAX = 80
-"""As many as a slot holds, with room to spare. If ever there are more, the oldest go, and what lies before them is charged again."""
+"""These fit into a slot easily. If there are ever more, the oldest are dropped, and a restore to before them charges everything again."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnchorPoint:
-    """A state of a ledger: what it takes to find it again in a chain, and to charge again what was lost since an older one."""
+    """A state of a ledger, with what is needed to find it in a chain and to charge again what was spent since an older state."""
 
     source_id: str
     ledger_id: str
@@ -56,7 +56,7 @@ class AnchorPoint:
 
 @dataclass(frozen=True, slots=True)
 class Milestone:
-    """An earlier state on the way to the anchored one. The newest that a restored database still has bounds what it lost."""
+    """An earlier state on the way to the anchored one. The newest milestone that a restored database still has bounds what it lost."""
 
     entries: int
     head: str
@@ -64,31 +64,31 @@ class Milestone:
 
 
 class Anchors(Protocol):
-    """A memory of anchor points, one for each source."""
+    """A store of anchor points, one for each source."""
 
     def newest(self, source_id: str) -> AnchorPoint | None:
-        """What was last kept."""
+        """The point that was stored last."""
         ...
 
     def milestones(self, source_id: str) -> tuple[Milestone, ...]:
-        """Some earlier states of the history that ``newest`` stands for, newest first; may be empty."""
+        """Some earlier states of the history that leads to ``newest``, newest first; may be empty."""
         ...
 
     def require_ready(self, source_id: str) -> None:
-        """Refuse (``anchor-unreachable``) if a point of this source could not be kept now: asked before something is charged."""
+        """Refuse (``anchor-unreachable``) if a point of this source cannot be stored now; called before anything is charged."""
         ...
 
     def known(self, source_id: str) -> Mapping[str, AnchorPoint | None]:
-        """Each anchor by its name, which it has for ever, and what it last kept of this source; None if it never kept anything."""
+        """Each anchor by its permanent name, with the point of this source that it stored last; None if it never stored one."""
         ...
 
     def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
-        """Keep ``point``, durably, unless what is kept is as far already; return what is kept.
+        """Store ``point`` durably, unless the stored point is at least as far; return the stored point.
 
-        ``holds`` says whether the database has the entry that a point names. It is asked about ``point`` when the kept one is further, so
-        that afterwards what is kept stands for a history that has both. If it denies either: ``ledger-rolled-back``, and nothing is kept. A
-        point of another ledger of the source is ``ledger-superseded``. ``override`` replaces whatever was kept, except the milestones that
-        the database still has: ``holds`` is asked about those too.
+        ``holds`` says whether the database has the entry that a point names. If the stored point is further, ``holds`` must confirm both
+        points, so that they belong to one history. If it denies one, this refuses (``ledger-rolled-back``) and stores nothing. If the
+        stored point belongs to another ledger of the source, this refuses ``ledger-superseded``. ``override`` replaces whatever was stored,
+        but keeps the milestones that ``holds`` confirms.
         """
         ...
 
@@ -99,16 +99,16 @@ class FileAnchors:
 
     directory: Path
     reads_only: bool = False
-    """For checks that only compare: nothing is made in the directory, and one that has no name goes by its path."""
+    """For checks that only compare: creates nothing in the directory, and uses the path as the name of a directory without one."""
 
     def newest(self, source_id: str) -> AnchorPoint | None:
-        """What was last kept."""
+        """The point that was stored last."""
         kept = self._kept(source_id)
         return None if kept is None else kept.point
 
     def milestones(self, source_id: str) -> tuple[Milestone, ...]:
-        """Few, and closer together the more recent they are: from one to its older neighbour, at most as much was spent as was spent after
-        it.
+        """A few milestones, closer together the more recent they are: between two neighbours, at most as much was spent as after the
+        newer one.
         """
         kept = self._kept(source_id)
         return () if kept is None else kept.milestones
@@ -127,14 +127,14 @@ class FileAnchors:
             _unlock(descriptor)
 
     def require_ready(self, source_id: str) -> None:
-        """The file is there and may be written. Whether the disk has room is only seen when it is."""
+        """Refuse if the file cannot be opened for writing. Only the write itself shows whether the disk has room."""
         try:
             os.close(os.open(self._path(source_id), os.O_RDWR))
         except OSError as error:
             raise _unreachable() from error
 
     def known(self, source_id: str) -> Mapping[str, AnchorPoint | None]:
-        """The name is that of the directory: made with it, kept in a file in it, and moved with it."""
+        """The anchor has the name of its directory, created with it, stored in a file in it, and moved with it."""
         return {self._name(): self.newest(source_id)}
 
     def _name(self) -> str:
@@ -152,7 +152,7 @@ class FileAnchors:
         return name
 
     def _make_name(self, path: Path) -> None:
-        """Written elsewhere and linked: of several processes one makes it, and none reads half of it."""
+        """Write the name to another file and link it: one of several processes creates the name, and none reads a part of it."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = path.with_name(f".{_NAME_FILE}.{secrets.token_hex(8)}")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -171,11 +171,11 @@ class FileAnchors:
         _sync_directory(self.directory)
 
     def strangers(self, sources: Iterable[str]) -> int:
-        """How many sources have an anchor here, besides these."""
+        """The number of other sources that have an anchor here."""
         return len({path.name for path in self.directory.glob("*.anchor")} - {self._path(source_id).name for source_id in sources})
 
     def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
-        """As :meth:`Anchors.advance`. One write and one sync; none when another process has come further meanwhile."""
+        """As :meth:`Anchors.advance`. One write and one sync; none if another process has stored a later point meanwhile."""
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             is_new = not self._path(point.source_id).exists()
@@ -193,7 +193,7 @@ class FileAnchors:
                     return kept.point
             milestones = _milestones(kept, point, holds, override=override)
             content = _slot_bytes(_Kept(point, milestones))
-            # The other slot: a write that is cut short leaves the point that was kept.
+            # The other slot: an incomplete write leaves the stored point intact.
             _write(descriptor, content, (1 - slot) * _SLOT_BYTES)
             if kept is None or override:
                 _write(descriptor, content, slot * _SLOT_BYTES)
@@ -207,81 +207,81 @@ class FileAnchors:
         return point
 
     def _path(self, source_id: str) -> Path:
-        # A source id may hold any character; its hash is a file name.
+        # A source id may contain any character; its hash is a valid file name.
         return self.directory / f"{hashlib.sha256(source_id.encode()).hexdigest()[:32]}.anchor"
 
 
 @dataclass(frozen=True, slots=True)
 class SeveralAnchors:
-    """All of these: a point is kept when each has kept it, and the furthest of them counts."""
+    """Several anchors used together: a point counts as stored when each has stored it; on reading, the furthest point counts."""
 
     sinks: Sequence[Anchors]
 
     def newest(self, source_id: str) -> AnchorPoint | None:
-        """The furthest point that any has kept."""
+        """The furthest point that any of them has stored."""
         points = [point for sink in self.sinks if (point := sink.newest(source_id)) is not None]
         return max(points, key=lambda point: point.entries, default=None)
 
     def milestones(self, source_id: str) -> tuple[Milestone, ...]:
-        """Those of the sink whose point counts."""
+        """The milestones of the anchor whose point counts."""
         furthest = self.newest(source_id)
         sink = next((sink for sink in self.sinks if furthest is not None and sink.newest(source_id) == furthest), None)
         return () if sink is None else sink.milestones(source_id)
 
     def require_ready(self, source_id: str) -> None:
-        """Each of them."""
+        """Check each of them."""
         for sink in self.sinks:
             sink.require_ready(source_id)
 
     def known(self, source_id: str) -> Mapping[str, AnchorPoint | None]:
-        """All of them."""
+        """The anchors of all of them, by name."""
         return {name: point for sink in self.sinks for name, point in sink.known(source_id).items()}
 
     def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
-        """Each in turn; the first that refuses ends it. What is returned, all have kept."""
+        """Advance each in turn, until one refuses. All of them have stored the returned point."""
         return min((sink.advance(point, holds=holds, override=override) for sink in self.sinks), key=lambda kept: kept.entries)
 
 
 def require_follows(kept: AnchorPoint, point: AnchorPoint, holds: Callable[[AnchorPoint], bool]) -> None:
-    """The history that leads to ``point`` is the one ``kept`` stands for, or goes on from it."""
+    """Require that ``kept`` and ``point`` belong to one history."""
     if kept.ledger_id != point.ledger_id:
-        raise LedgerError("ledger-superseded", "the source has another ledger by now", hint="open that one")
-    # ``point`` itself was just read from the database, so asking about ``kept`` is asking the same history. When ``kept`` is further, the
-    # database may have been put back since ``point`` was read: ask for both.
+        raise LedgerError("ledger-superseded", "the source now has another ledger", hint="open that ledger")
+    # ``point`` was just read from the database, so the question about ``kept`` concerns the same history. If ``kept`` is further, the
+    # database may have been reset since ``point`` was read: ask about both.
     if not holds(kept) or (kept.entries >= point.entries and not holds(point)):
         raise rolled_back()
 
 
 def rolled_back() -> LedgerError:
     """The error for a database that is behind its anchor."""
-    hint = "if this is meant, the data owner can open it with an override and a reason"
-    return LedgerError("ledger-rolled-back", "the ledger lacks entries that were made in it", hint=hint)
+    hint = "if this is intended, the data owner can open it with an override and a reason"
+    return LedgerError("ledger-rolled-back", "the ledger is missing entries that were written to it", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What a file holds."""
+    """The content of a file."""
 
     point: AnchorPoint
     milestones: tuple[Milestone, ...]
 
 
 def _milestones(kept: _Kept | None, point: AnchorPoint, holds: Callable[[AnchorPoint], bool], *, override: bool) -> tuple[Milestone, ...]:
-    """Those of a new point: of what was kept, all that lies on the way to it, without those that its neighbours make redundant."""
+    """The milestones of a new point: the earlier points of its history, without redundant ones."""
     if kept is None or kept.point.ledger_id != point.ledger_id:
         return ()
     passed = (Milestone(kept.point.entries, kept.point.head, kept.point.spent), *kept.milestones)
     if override:
-        # The owner goes on from another state: what was put back earlier may be put back again, so what both ways share stays.
+        # The owner continues from another state, and an earlier restore may be repeated: keep the milestones that both histories share.
         passed = tuple(one for one in passed if holds(replace(point, entries=one.entries, head=one.head, spent=one.spent)))
     return _thinned(passed, point.spent)
 
 
 def _thinned(passed: Sequence[Milestone], spent: Cost) -> tuple[Milestone, ...]:
-    """Newest first. One is redundant if from its older neighbour to the new point at most twice as much was spent as from its newer one.
+    """Drop redundant milestones (newest first): the spending since the next older one is at most twice that since the next newer one.
 
-    So there are about as many as what was spent has binary digits, counted in the smallest charge, and what was lost since any state that
-    the anchor passed is known up to a factor of two, the safe way. The bound stays as more is spent: both distances grow by the same.
+    So there are about log2(spent / smallest charge) milestones, and the loss since any state that the anchor passed is known within a
+    factor of two, and never too low. The bound stays true as more is spent, because both amounts grow equally.
     """
     left: list[Milestone] = []
     for index, one in enumerate(passed):
@@ -293,7 +293,7 @@ def _thinned(passed: Sequence[Milestone], spent: Cost) -> tuple[Milestone, ...]:
 
 def _within_twice(spent: Cost, older: Cost, newer: Cost) -> bool:
     pairs = [(spent.loss, older.loss, newer.loss), (spent.delta, older.delta, newer.delta)]
-    # Once a pure amount is missing, so is all that is lost of it, since whichever state.
+    # If one pure amount is missing, no lost pure amount is known, from whichever state.
     if spent.pure is not None and older.pure is not None and newer.pure is not None:
         pairs.append((spent.pure, older.pure, newer.pure))
     return all(now - before <= 2 * (now - after) for now, before, after in pairs)
@@ -313,12 +313,12 @@ def _slot_bytes(kept: _Kept) -> bytes:
         "milestones": [[one.entries, one.head, *_texts(one.spent)] for one in kept.milestones],
         "source": hashlib.sha256(point.source_id.encode()).hexdigest(),
     }
-    if point.spent.pure is not None:  # what has none is written as it was before there were any
+    if point.spent.pure is not None:  # without a pure amount, the format is the same as before pure amounts existed
         fields["pure_spent"] = str(point.spent.pure)
     text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode("ascii")
     line = hashlib.sha256(text).hexdigest().encode() + b" " + text + b"\n"
     if len(line) > _SLOT_BYTES:
-        raise LedgerError("anchor-invalid", "a state is too large to be anchored")
+        raise LedgerError("anchor-invalid", "a state of the ledger is too large to be anchored")
     return line.ljust(_SLOT_BYTES, b" ")
 
 
@@ -331,13 +331,13 @@ def _cost(loss: str, delta: str, pure: str | None = None) -> Cost:
 
 
 def _write(descriptor: int, content: bytes, offset: int) -> None:
-    """All of it: where room or a limit ends in the middle, the system writes a part and calls that a success."""
+    """Write everything or raise: when space or a limit runs out, the system writes a part and reports success."""
     if os.pwrite(descriptor, content, offset) != len(content):
         raise OSError(errno.ENOSPC, "only a part was written")
 
 
 def _read(descriptor: int, source_id: str) -> tuple[_Kept | None, int]:
-    """The furthest of the two slots, and which it is. A file in which neither can be read is damaged; an empty one is new."""
+    """The content and number of the furthest of the two slots. A file with no readable slot is damaged; an empty file is new."""
     content = os.pread(descriptor, 2 * _SLOT_BYTES, 0)
     if not content:
         return None, 0
@@ -371,13 +371,13 @@ def _slot_value(content: bytes, source_id: str) -> _Kept | None:
 
 
 def _unlock(descriptor: int) -> None:
-    """Give the lock back, and the descriptor. Closing alone would not do: a child that was forked meanwhile has the same lock."""
+    """Release the lock and close the descriptor. Closing alone is not enough: a child forked meanwhile shares the lock."""
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
 
 def shared_mode(directory: Path) -> int:
-    """For the owner alone; where the owner lets a group write into the directory, for that group too."""
+    """The file mode: access for the owner, and for the group if it may write into the directory."""
     return 0o660 if directory.stat().st_mode & 0o020 else 0o600
 
 

@@ -1,5 +1,5 @@
-"""Several reservations, or several answers, in one statement, for a process in which many analysts wait: one lock and one wait for the
-disk for all of them."""
+"""Several reservations, or several answers, in one statement, for a process that serves many analysts: they share one lock and one disk
+write."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from lapwing.ledger.protocol import Request, StoredAnswer
 from lapwing.ledger.purchases import stored_text
 
 REQUESTS_MAX = 256
-"""In one statement: others wait for the data set meanwhile."""
+"""Most requests in one statement; others wait for the data set meanwhile."""
 
 COMMIT_STATEMENT = (
     "CALL lapwing.commit_many_durably(%s, %s, %s::pg_catalog.text[], %s::pg_catalog.int8[], %s::pg_catalog.text[],"
     " %s::pg_catalog.numeric[], %s::pg_catalog.numeric[], %s::pg_catalog.numeric[], %b::pg_catalog.bytea[], NULL, NULL)"
 )
-"""Stores several answers; may be sent again after a lost reply, since each is known by the nonce of its charge."""
+"""Stores several answers; may be sent again after a lost reply, because the nonce of its charge identifies each answer."""
 
 Result = Permit | StoredAnswer | LapwingError
-"""What came of one request; an error stands for what ``reserve`` would have raised."""
+"""The outcome of one request; an error is what ``reserve`` would have raised."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Requests with a nonce each, so that the statement may be sent again after a lost reply."""
+    """Requests, each with a nonce, so that the statement may be sent again after a lost reply."""
 
     STATEMENT: ClassVar[str] = (
         "CALL lapwing.reserve_many_durably(%s, %s, %s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.text[],"
@@ -51,7 +51,7 @@ class Batch:
 
     @property
     def columns(self) -> list[list[object]]:
-        """The parameters of the statement that say what is asked."""
+        """The parameters of the statement that describe the requests."""
         asked = [
             (nonce, one.analyst, one.request_id, one.digest, one.version, one.summary, *astuple(one.cost))
             for nonce, one in zip(self.nonces, self.requests, strict=True)
@@ -60,11 +60,11 @@ class Batch:
 
     @property
     def purchases(self) -> list[str | None]:
-        """What each of them buys."""
+        """The purchase record of each request."""
         return [stored_text(one.purchase) for one in self.requests]
 
     def permits(self, charge_ids: Sequence[int]) -> tuple[Permit, ...]:
-        """Those for charges that were made, of all of them. Pre: their state is anchored."""
+        """The permits for the charges that were made. Pre: their state is anchored."""
         asked = zip(charge_ids, self.requests, self.nonces, strict=True)
         return tuple(issue(charge_id, one.digest, one.cost, nonce=nonce) for charge_id, one, nonce in asked)
 
@@ -77,7 +77,7 @@ class Batch:
         *,
         alone: Callable[[Request, str], Permit | StoredAnswer],
     ) -> tuple[Result, ...]:
-        """What the statement decided. ``alone`` is asked for each that found its worker ended: it goes on as another worker."""
+        """The decisions of the statement. ``alone`` reserves again each request whose worker had ended, as a new worker."""
         results: list[Result] = []
         for place, (request, nonce, outcome) in enumerate(zip(self.requests, self.nonces, outcomes, strict=True)):
             try:
@@ -97,7 +97,7 @@ class Batch:
 
 
 def commit_columns(answers: Sequence[tuple[Permit, bytes]]) -> list[list[object]]:
-    """The parameters of ``COMMIT_STATEMENT`` that say what is stored; ``batch-size`` for none, or more than ``REQUESTS_MAX``."""
+    """The parameters of ``COMMIT_STATEMENT`` that describe the answers; ``batch-size`` for none, or more than ``REQUESTS_MAX``."""
     if not 1 <= len(answers) <= REQUESTS_MAX:
         raise LedgerError("batch-size", f"between 1 and {REQUESTS_MAX} answers can be stored together")
     for _, payload in answers:

@@ -1,8 +1,8 @@
-"""Many threads, one statement: what arrives while another is on its way goes together.
+"""Batches the requests of many threads: those that arrive while a statement is running go together into the next one.
 
-The first goes alone, and all that arrive until its reply is there go as one. Who comes first is served first. One thread sends for all;
-when it has its own result it hands the turn to the oldest that waits. Where many went together the last time, those are about to come
-again: the next one waits for them, a fraction of the time that a statement takes.
+The first request is sent alone, and all that arrive before its reply are sent as one. The order is first come, first served. One thread
+sends for all; when it has its own result, it hands its turn to the thread that has waited longest. After a large batch, its threads are
+about to send again, so the next statement waits for them, for a fraction of the time that a statement takes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 from lapwing.errors import LapwingError, LedgerError
 
 COMPANY_SHARE = 0.25
-"""Of the time that the last statement took, the most that is waited for company."""
+"""The longest wait for other requests, as a share of the time that the last statement took."""
 COMPANY_SECONDS_MAX = 0.005
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -31,19 +31,19 @@ def _closed() -> Lock:
 
 @dataclass(slots=True, eq=False)
 class _Waiting(Generic[Item, Outcome]):
-    """One that waits; then what came of it."""
+    """A waiting item, and later its result."""
 
     item: Item
     result: tuple[Outcome] | LapwingError | None = None
     woken: Lock = field(default_factory=_closed)
-    """Opened once: when there is a result, or when it is this one's turn to send."""
+    """Released once: when the result is there, or when it is this thread's turn to send."""
 
 
 class Batcher(Generic[Item, Outcome]):
-    """Sends items of many threads in as few statements as there is time for.
+    """Sends items of many threads in few statements, without delay.
 
-    ``send`` gives one outcome for each, in their order; an error among them is that one's alone. An error that it raises is everybody's.
-    ``weight`` says how much of ``weight_max`` an item takes: at least one goes, whatever it weighs.
+    ``send`` returns one outcome for each item, in order; a returned error concerns only its item, a raised error concerns all items.
+    ``weight`` says how much of ``weight_max`` an item takes; a single item is sent whatever its weight.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Batcher(Generic[Item, Outcome]):
         self._sent_last, self._took_last = 0, 0.0
 
     def outcome(self, item: Item) -> Outcome:
-        """What came of it, perhaps together with others; an error of its own is raised."""
+        """Send an item, perhaps with others, and return its outcome; raises the error of the item."""
         mine: _Waiting[Item, Outcome] = _Waiting(item)
         with self._gate:
             self._queue.append(mine)
@@ -73,7 +73,7 @@ class Batcher(Generic[Item, Outcome]):
             self._wait(mine)
         if mine.result is None:
             try:
-                while mine.result is None:  # older ones may fill a statement
+                while mine.result is None:  # older items may fill a statement
                     self._send_what_waits()
             finally:
                 self._hand_over()
@@ -84,7 +84,7 @@ class Batcher(Generic[Item, Outcome]):
     def _wait(self, mine: _Waiting[Item, Outcome]) -> None:
         try:
             mine.woken.acquire()
-        except BaseException:  # stopped from outside: a turn that was handed over meanwhile must not end here
+        except BaseException:  # interrupted: pass on a turn that was handed over meanwhile
             with self._gate:
                 if mine in self._queue:
                     self._queue.remove(mine)
@@ -100,7 +100,7 @@ class Batcher(Generic[Item, Outcome]):
                 self._queue[0].woken.release()
 
     def _send_what_waits(self) -> None:
-        """Send the oldest; each caller gets its outcome. Pre: this thread has the turn."""
+        """Send the oldest items; each caller gets its outcome. Pre: it is this thread's turn."""
         if len(self._queue) < self._sent_last // 2:
             time.sleep(min(self._took_last * COMPANY_SHARE, COMPANY_SECONDS_MAX))
         begun = time.monotonic()

@@ -1,12 +1,12 @@
-"""One connection to a server that keeps what it commits, opened again when it is lost.
+"""One connection to a server that makes commits durable, reopened when it is lost.
 
 Nothing here depends on a session: no prepared statements, no session settings, no locks beyond a statement. So a pooler that gives each
 statement another server connection (pgbouncer, transaction mode) changes nothing. The search path is pinned when a connection is opened,
-and nothing rests on that: what is sent with :meth:`Connection.ask` names the schema of everything in it and has no operators, and
+but nothing depends on that: a statement of :meth:`Connection.ask` qualifies every name with its schema and uses no operators, and
 :meth:`Connection.look` pins the path inside its transaction.
 
-After a lost connection it is unknown whether the last statement was carried out. Statements that may safely be sent twice (each carries a
-key of its own that the function looks for) are sent again until an answer arrives or the time is up; any other is not.
+After a lost connection it is unknown whether the last statement was executed. Statements that are safe to repeat (each carries its own
+key, for which the function looks) are sent again until a reply arrives or the time is up; other statements are not.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     import psycopg
 
 RETRY_SECONDS = 30.0
-"""How long a statement is tried again after its connection was lost."""
+"""How long to retry a statement after its connection was lost."""
 REPLY_SECONDS = 60.0
-"""How long one reply is waited for; longer than the server waits for a lock. A server whose synchronous standby is gone never replies."""
+"""How long to wait for one reply: longer than the server waits for a lock. Without its synchronous standby, a server never replies."""
 NOTICE_SECONDS = 5.0
-"""After how long a wait is reported."""
+"""How long a wait lasts before it is logged."""
 CONNECT_SECONDS = 10
 SERVER_VERSION_MIN = 140000
 """PostgreSQL 14."""
@@ -47,37 +47,37 @@ _SETTINGS = (
     " pg_catalog.pg_is_in_recovery()"
 )
 _WARNING = "01000"
-"""What a server says, and no other code, when it stops waiting for a standby and calls the commit done."""
+"""The code of the warning that a server sends only when it stops waiting for a standby and reports the commit as done."""
 _log = logging.getLogger(__name__)
 _PERMANENT = (
     (r'database "[^\n]*" does not exist', "there is no such database on the server"),
     (
         r"authentication failed|no password supplied|no pg_hba\.conf entry|role \"[^\n]*\" does not exist|not permitted to log in",
-        "the server does not let this role in",
+        "the server refused the login of this role",
     ),
     (
         r"definition of service|invalid connection option|invalid URI|missing \"=\" after|unterminated quoted",
-        "the connection string is wrong",
+        "the connection string is invalid",
     ),
 )
-"""What a server that is only starting, stopping or failing over never says, in what servers and libpq say in English."""
+"""English error texts of servers and libpq that a server never sends only because it is starting, stopping or failing over."""
 _NO_RIGHT_TO_CONNECT = "permission denied for database"
-"""Said in the same way; libpq gives no SQLSTATE before there is a session."""
+"""Also matched by its text; libpq gives no SQLSTATE before there is a session."""
 
-ANCHORS_HINT = "all machines share one directory of anchors; if one is lost for good, two owners say so with `lapwing ledger anchor-lost`"
+ANCHORS_HINT = "all machines must use the same anchors; if one is lost for good, two owners confirm it with `lapwing ledger anchor-lost`"
 
 _abandoned: list[object] = []
-"""Connections inherited over a fork. They are kept so that this process never closes what belongs to its parent."""
+"""Connections inherited across a fork. They are kept so that this process never closes what belongs to its parent."""
 
 
 def require_extra() -> None:
-    """The libraries of the extra are there."""
+    """Refuse (``extra-missing``) if the libraries of the extra are not installed."""
     if any(importlib.util.find_spec(name) is None for name in ("psycopg", "alembic", "cryptography")):
-        raise LedgerError("extra-missing", "the ledger on PostgreSQL needs more libraries", hint="pip install 'lapwing[postgres]'")
+        raise LedgerError("extra-missing", "the ledger on PostgreSQL needs additional libraries", hint="pip install 'lapwing[postgres]'")
 
 
 def without_password(dsn: str) -> str:
-    """A connection string as it may be written down."""
+    """A connection string that is safe to display."""
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
     return make_conninfo("", **{key: value for key, value in conninfo_to_dict(dsn).items() if key not in {"password", "sslpassword"}})
@@ -108,7 +108,7 @@ class Connection:
         reply_seconds: float = REPLY_SECONDS,
         standby: bool = False,
     ) -> None:
-        """``standby``: for reading alone, so that a standby will do, and a server whose settings would not keep a change."""
+        """``standby``: for reading only, so that a standby is accepted, and a server without durable settings."""
         self._dsn = dsn
         self._standby = standby
         self._warned = False
@@ -121,15 +121,15 @@ class Connection:
         self._used = True
 
     def close(self) -> None:
-        """Never to be used again."""
+        """Close the connection for good."""
         with self._lock:
             self._used = False
             self._drop()
 
     def abandon(self) -> None:
-        """In a forked child: keep what belongs to the parent, so that this process neither uses nor closes it.
+        """In a forked child: keep the parent's connection, so that this process neither uses nor closes it.
 
-        Takes no lock: a thread of the parent may hold it, and that thread is not here. What this process opened itself it closes.
+        Takes no lock: a thread of the parent may hold it, and that thread does not exist here. Closes what this process opened itself.
         """
         if self._pid == os.getpid():
             self.close()
@@ -137,15 +137,15 @@ class Connection:
             _abandoned.append(self._connection)
 
     def ask(self, statement: str, parameters: Sequence[object] = (), *, again: bool) -> list[tuple[Any, ...]]:
-        """The rows of one statement, which is one transaction and has been committed when this returns.
+        """The rows of one statement, which is one transaction and is committed when this returns.
 
-        ``again``: it may be carried out twice, so it is sent again when its reply was lost. Otherwise a lost reply is ``reply-lost``: the
-        statement may have been carried out or not.
+        ``again``: the statement may be executed twice, so it is sent again if its reply is lost. Otherwise a lost reply is ``reply-lost``:
+        the statement may or may not have been executed.
         """
         return self._tried(lambda connection: self._result(connection, statement, parameters), again=again)
 
     def look(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a statement that only reads, with a role that may read tables; sent again when its reply was lost."""
+        """The rows of a statement that only reads, for a role that may read tables; sent again if its reply is lost."""
 
         def look_once(connection: psycopg.Connection[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
             with _reading(connection):
@@ -159,7 +159,7 @@ class Connection:
         deadline = time.monotonic() + self._retry_seconds
         with self._lock:
             if not self._used:
-                raise LedgerError("ledger-disconnected", "this use of the ledger has ended", hint="open the ledger again")
+                raise LedgerError("ledger-disconnected", "this connection to the ledger is closed", hint="open the ledger again")
             while True:
                 connection = self._opened(deadline)
                 try:
@@ -170,8 +170,8 @@ class Connection:
                         raise _translated(error) from error
                     self._drop()
                     if not again:
-                        message = "the connection broke before the reply came; the change may have been made or not"
-                        raise LedgerError("reply-lost", message, hint="look at the history first") from error
+                        message = "the connection broke before the reply arrived; the change may or may not have been made"
+                        raise LedgerError("reply-lost", message, hint="check the history before you repeat it") from error
                     if time.monotonic() > deadline:
                         raise _unreachable("it did not answer in time") from error
 
@@ -182,12 +182,12 @@ class Connection:
         with patience(connection.fileno(), notice_seconds=NOTICE_SECONDS, reply_seconds=self._reply_seconds):
             cursor = connection.execute(statement.encode(), parameters)
         if self._warned:
-            # An operator who cancels the wait for a standby turns it into a warning: the change is made, and not where it has to be.
+            # If an operator cancels the wait for a standby, the server only warns: the change is made, but not on the standby.
             raise _not_durable()
         return cursor.fetchall() if cursor.description else []
 
     def read(self, act: Callable[[psycopg.Connection[tuple[Any, ...]]], None]) -> None:
-        """Several reads of one state of the database: one transaction that takes no lock and can change nothing."""
+        """Run several reads on one state of the database: one transaction that takes no lock and can change nothing."""
         import psycopg
 
         with self._lock:
@@ -270,7 +270,7 @@ class Connection:
             versions = []
         if versions != [(self._schema_version,)]:
             raise LedgerError(
-                "ledger-format", "the schema of the ledger is missing or of another version", hint="run `lapwing ledger install`"
+                "ledger-format", "the schema of the ledger is missing or has another version", hint="run `lapwing ledger install`"
             )
 
     def _drop(self) -> None:
@@ -288,37 +288,37 @@ def _reading(connection: psycopg.Connection[tuple[Any, ...]]) -> Iterator[None]:
 
 
 def _permanent_reason(error: psycopg.Error) -> str:
-    """Why it makes no sense to try again; empty if it may."""
+    """Why a retry is useless; empty if a retry may help."""
     import psycopg
 
     if isinstance(error, psycopg.ProgrammingError):
-        return "the connection string is wrong"
+        return "the connection string is invalid"
     return next((reason for pattern, reason in _PERMANENT if re.search(pattern, str(error))), "")
 
 
 def _translated(error: psycopg.Error) -> LedgerError:
-    """What the server said, as one of our codes. Its text is left out: it may quote a row."""
+    """The server's error as a Lapwing error, without the server's text, which may quote a row."""
     match error.sqlstate:
         case "LW001":
             return _not_durable()
         case "LW002":
-            return LedgerError("ledger-missing", "there is no ledger of this source in the database")
+            return LedgerError("ledger-missing", "this source has no ledger in the database")
         case "LW003":
-            return LedgerError("anchor-missing", "the anchors given here are not those of the ledger", hint=ANCHORS_HINT)
+            return LedgerError("anchor-missing", "the anchors given here do not belong to the ledger", hint=ANCHORS_HINT)
         case "42501":
             return right_missing()
         case "55P03":
-            return LedgerError("ledger-busy", "the ledger was held by others for too long; nothing was changed", hint="try again")
+            return LedgerError("ledger-busy", "others locked the ledger for too long; nothing was changed", hint="try again")
         case "LW009" | "23514" | "23505" | "23502" | "23503":
-            return LedgerError("ledger-rule", "a change would have broken a rule of the ledger and was not made")
+            return LedgerError("ledger-rule", "a change was rejected because it would break a rule of the ledger")
         case _:
             return _unreachable()
 
 
 def right_missing(owners: str = "") -> LedgerError:
-    """The error for a role that lacks a right; ``owners`` is the role that has it, where it is an owner's."""
+    """The error for a role that lacks a right; ``owners`` is the role of owners, if the right is theirs."""
     member = f", a member of {owners}" if owners else ""
-    hint = f"owners' acts need the connection of an owner{member}: set LAPWING_DATABASE to it"
+    hint = f"owner operations need the connection of an owner{member}: set LAPWING_DATABASE to it"
     return LedgerError("ledger-role", "the role of this connection may not do that in the ledger's database", hint=hint)
 
 
@@ -328,5 +328,5 @@ def _unreachable(reason: str = "") -> LedgerError:
 
 
 def _not_durable() -> LedgerError:
-    hint = "fsync, full_page_writes and synchronous_commit must be on, and the isolation level read committed"
-    return LedgerError("ledger-not-durable", "the server would not keep what it commits", hint=hint)
+    hint = "turn on fsync, full_page_writes and synchronous_commit, and set the isolation level to read committed"
+    return LedgerError("ledger-not-durable", "the server does not make commits durable", hint=hint)

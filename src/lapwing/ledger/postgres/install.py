@@ -1,8 +1,8 @@
-"""Makes the schema in a database, brings an older one up to date, and says who may do what in it.
+"""Creates or upgrades the schema in a database, and grants the rights in it.
 
-To be run by the operator with a role that may create a schema. Three other roles use it, and none of them may change a table: *curators*
-answer analysts, *owners* also decide, and *monitors* only read. Analysts and owners log in with a role that is a member of one of
-these.
+The operator runs it, with a role that may create a schema. Three other roles use the schema, and none of them may change a table:
+*curators* answer analysts, *owners* also decide, and *monitors* only read. Analysts and owners log in with a role that is a member of one
+of these.
 """
 
 from __future__ import annotations
@@ -20,27 +20,26 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
 SCHEMA_VERSION = "0006"
-"""The newest migration: what this version of Lapwing reads and writes."""
+"""The newest migration, which this version of Lapwing reads and writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The roles of the database that the rights are given to. Those that do not exist are made, without a login."""
+    """The database roles that receive the rights. Missing roles are created, without a login."""
 
     curators: str = "lapwing_curators"
-    """May register as workers, reserve, settle, and read what an answer needs. No table."""
+    """May register as workers, reserve, settle, and read what an answer needs; may not access tables."""
     owners: str = "lapwing_owners"
-    """May do the same, every act of an owner, and read all tables."""
+    """May do the same, perform every act of an owner, and read all tables."""
     monitors: str = "lapwing_monitors"
-    """May read all tables, and nothing else."""
+    """May read all tables, and do nothing else."""
 
 
 def install(dsn: str, *, roles: Roles) -> str:
-    """Make or upgrade the schema, give ``roles`` their rights and take all others back, and give the version it has now.
+    """Create or upgrade the schema, grant ``roles`` their rights, revoke all others, and return the version of the schema.
 
-    All in one transaction: a failure leaves what was there. A schema of a newer version is ``ledger-format``, and one that belongs to
-    somebody
-    else is ``ledger-owner``.
+    This is one transaction: a failure changes nothing. Refuses a schema of a newer version (``ledger-format``), and one that belongs to
+    another role (``ledger-owner``).
     """
     require_extra()
     from alembic import command
@@ -54,7 +53,7 @@ def install(dsn: str, *, roles: Roles) -> str:
     config.set_main_option("script_location", str(files("lapwing.ledger.postgres") / "migrations"))
     try:
         with engine.begin() as connection:
-            connection.exec_driver_sql("SELECT pg_catalog.pg_advisory_xact_lock(7310)")  # two operators at once: one after the other
+            connection.exec_driver_sql("SELECT pg_catalog.pg_advisory_xact_lock(7310)")  # serialises operators who install at the same time
             connection.exec_driver_sql("CREATE SCHEMA IF NOT EXISTS lapwing")
             _require_own(connection)
             before = _version(connection)
@@ -70,20 +69,20 @@ def install(dsn: str, *, roles: Roles) -> str:
             _grant(connection, roles)
     except CommandError as error:
         raise LedgerError(
-            "ledger-format", "the schema of the ledger is of a version that this one does not know", hint="use a newer version of Lapwing"
+            "ledger-format", "the schema of the ledger has a version that this Lapwing does not know", hint="use a newer version of Lapwing"
         ) from error
     except exc.SQLAlchemyError as error:
         if isinstance(getattr(error, "orig", None), InsufficientPrivilege):
-            hint = "install with a role that may create a schema and roles, used for nothing else"
+            hint = "install with a dedicated role that may create schemas and roles"
             raise LedgerError("ledger-role", "the role of this connection may not install a ledger", hint=hint) from error
-        raise LedgerError("ledger-unreachable", "the schema of the ledger could not be made", hint="see the server's log") from error
+        raise LedgerError("ledger-unreachable", "the schema of the ledger could not be created", hint="see the server's log") from error
     finally:
         engine.dispose()
     return version
 
 
 def _connected(dsn: str) -> psycopg.Connection[tuple[object, ...]]:
-    """Pinned before anything else is asked: the libraries on top of it ask questions of their own, with names that others could have
+    """A connection with a pinned search path: the libraries that use it send their own queries, with names that others could have
     taken."""
     from psycopg import connect
 
@@ -100,7 +99,7 @@ def _version(connection: Connection) -> str:
 
 
 def _require_own(connection: Connection) -> None:
-    """The schema and all that is in it belong to the installing role: otherwise another role could have placed objects there before."""
+    """Require that the installing role owns the schema and everything in it: another role could have placed objects there before."""
     others = connection.exec_driver_sql(
         "SELECT count(*) FROM (SELECT nspowner FROM pg_catalog.pg_namespace WHERE nspname = 'lapwing'"
         " UNION ALL SELECT relowner FROM pg_catalog.pg_class WHERE relnamespace = 'lapwing'::pg_catalog.regnamespace"
@@ -113,7 +112,7 @@ def _require_own(connection: Connection) -> None:
 
 
 def _grant(connection: Connection, roles: Roles) -> None:
-    """Exactly these rights, whatever there was before."""
+    """Grant exactly these rights, whatever rights existed before."""
     from psycopg import sql
 
     def execute(statement: str) -> None:
@@ -127,7 +126,7 @@ def _grant(connection: Connection, roles: Roles) -> None:
     for grantee in connection.exec_driver_sql(_GRANTEES).scalars().all():
         for what in ("ALL TABLES IN SCHEMA lapwing", "ALL ROUTINES IN SCHEMA lapwing", "SCHEMA lapwing"):
             execute(f"REVOKE ALL ON {what} FROM {grantee}")
-    # If we own the database, others cannot create objects beside the ledger. No guarantee depends on it.
+    # If the installing role owns the schema public, others cannot create objects beside the ledger. No guarantee depends on it.
     if connection.exec_driver_sql(_PUBLIC_IS_OURS).scalar():
         execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
     execute(f"GRANT USAGE ON SCHEMA lapwing TO {curators}, {owners}, {monitors}")

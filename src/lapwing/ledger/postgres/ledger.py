@@ -1,11 +1,11 @@
 """The ledger of one source in a PostgreSQL database, as used by one process of one of several machines.
 
-What it keeps, whatever happens to processes, connections and the server (proof: ``docs/proofs/ledger.md``), is what the local ledger keeps:
-not overspent, no uncharged answer, one key with one charge and one answer; and after an older state of the database was put back,
-nothing is served until the owner says so.
+It has the guarantees of the local ledger, whatever happens to processes, connections and the server (proof: ``docs/proofs/ledger.md``):
+not overspent, no uncharged answer, one key with one charge and one answer. After a restore of an older state of the database, nothing is
+served until the owner allows it.
 
 Each operation is one statement that calls one function of ``sql/protocol.sql``: the decision is made there, under a lock that ends
-with the statement. This module sends it, sends it again when the reply was lost, anchors what it led to, and says what came of it.
+with the statement. This module sends it, sends it again if the reply is lost, anchors the new state, and returns the outcome.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from lapwing.receipts import ReceiptStatement
 LEASE_SECONDS = 900
 """How long a worker of another machine counts as alive after its last sign of life."""
 OWNER = "owner"
-"""The actor of protocol methods without a named actor."""
+"""The actor recorded for protocol methods that name no actor."""
 _ATTEMPTS_MAX = 3
 
 
@@ -96,7 +96,7 @@ class PostgresLedger:
         lease_seconds: int = LEASE_SECONDS,
         retry_seconds: float = RETRY_SECONDS,
     ) -> Self:
-        """Register a source and make its ledger, with nothing spent and no one admitted.
+        """Register a source and create its ledger, with nothing spent and no analyst admitted.
 
         A source id or a fingerprint that already has a ledger is refused (``source-registered``): a second ledger would be a second budget
         for the same people. ``override`` with a ``reason`` is the owner's explicit decision to grant it; a ledger of the same id is
@@ -107,7 +107,7 @@ class PostgresLedger:
         limits.require_reason(override, reason)
         limits.require_within(budget, ceiling)
         require_extra()
-        # The anchor may remember a ledger that this database does not have, or no longer.
+        # The anchor may know a ledger that this database does not have, or no longer has.
         if anchors.newest(source_id) is not None and not override:
             raise registered([source_id])
         connection = Connection(dsn, schema_version=SCHEMA_VERSION, retry_seconds=retry_seconds)
@@ -149,11 +149,11 @@ class PostgresLedger:
     ) -> Self:
         """Open a ledger: check it against its anchor, and forfeit what dead workers left reserved, before anything is served.
 
-        The time does not depend on how long the history is: the anchored entry and the head are looked up, the chain between is checked
-        by ``lapwing ledger verify``. Refuses ``ledger-missing``, ``anchor-missing``, ``anchor-behind``, ``ledger-unregistered`` (an anchor
+        The time does not depend on the length of the history: this looks up the anchored entry and the head; ``lapwing ledger verify``
+        checks the chain between them. Refuses ``ledger-missing``, ``anchor-missing``, ``anchor-behind``, ``ledger-unregistered`` (an anchor
         that the ledger does not know), ``ledger-superseded``, ``ledger-rolled-back``, ``ledger-damaged``, ``source-changed`` and
-        ``source-registered``. ``override`` with a ``reason`` accepts the last six but the damaged one as the owner's act, and charges again
-        what the anchors remember and the database does not.
+        ``source-registered``. ``override`` with a ``reason`` accepts the last six except ``ledger-damaged`` as the owner's act, and
+        charges again what the anchors have recorded and the database lacks.
         """
         limits.require_reason(override, reason)
         ledger = cls(
@@ -194,7 +194,7 @@ class PostgresLedger:
         return self._connection
 
     def disconnect(self) -> None:
-        """End this use. What it still had reserved is forfeited; in a forked child, nothing of the parent's is touched."""
+        """Close this connection and forfeit its open reservations; in a forked child, the parent's reservations stay."""
         if os.getpid() != self._worker.pid:
             self._connection.abandon()
             return
@@ -204,7 +204,7 @@ class PostgresLedger:
             self._connection.close()
 
     def renew(self) -> None:
-        """Tell the others that this worker is alive; also done by :meth:`reserve` when a third of the lease is over."""
+        """Renew the lease of this worker; :meth:`reserve` also does so once a third of the lease has passed."""
         self._require_own_process()
         if self.connection.ask("SELECT lapwing.renew_worker(%s, %s)", [self._worker.epoch, self._lease_seconds], again=True) != [(True,)]:
             self._register()
@@ -228,9 +228,9 @@ class PostgresLedger:
     def reserve(self, request: Request) -> Permit | StoredAnswer:
         """Charge durably, or replay, or refuse, as :meth:`lapwing.ledger.protocol.Ledger.reserve` says.
 
-        In addition, an analyst who is not admitted is refused (``analyst-unknown``), and so is what passes a limit or a sub-budget
+        In addition, refuses an analyst who is not admitted (``analyst-unknown``), and a request that exceeds a limit or a sub-budget
         (``statement-limit``, ``day-limit``, ``analyst-budget``, ``group-budget``). The permit exists only after the charge is committed and
-        anchored; while the anchor cannot be written, nothing is charged. When a reply is lost the call is sent again and finds its charge.
+        anchored; while the anchor cannot be written, nothing is charged. If a reply is lost, the repeated call finds its charge.
         """
         limits.require_request(request)
         self._make_ready()
@@ -255,21 +255,21 @@ class PostgresLedger:
                 case "stored":
                     return rows.answer_of(charge_id, payload, payload_digest)
                 case "worker-ended":
-                    self._register()  # taken for dead, but alive: go on as a new worker; what was reserved before is gone
+                    self._register()  # taken for dead, but alive: continue as a new worker; earlier reservations are forfeited
                 case _:
                     raise refusal(outcome, analyst=request.analyst)
-        raise LedgerError("ledger-busy", "this worker is taken for dead again and again", hint="raise lease_seconds")
+        raise LedgerError("ledger-busy", "other workers repeatedly took this worker for dead", hint="increase lease_seconds")
 
     def require_payable(self, analyst: str, cost: Cost) -> None:
-        """Refuse what :meth:`reserve` would refuse a new request for, for whatever limit; nothing is charged."""
+        """Refuse for the same reasons as :meth:`reserve` would refuse a new request, limits included; charges nothing."""
         self._make_ready()
         call = "lapwing.would_reserve(%s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s::pg_catalog.numeric)"
         [(outcome,)] = self._ask(f"SELECT {call}", [self._worker.epoch, analyst, *astuple(cost)])
-        if outcome not in {"permit", "worker-ended"}:  # an ended worker goes on as a new one when it reserves
+        if outcome not in {"permit", "worker-ended"}:  # an ended worker continues as a new one when it reserves
             raise refusal(outcome, analyst=analyst)
 
     def reserve_many(self, requests: Sequence[Request]) -> tuple[Result, ...]:
-        """As :meth:`reserve` for each, in one statement; what :meth:`reserve` would raise is returned in its place."""
+        """As :meth:`reserve` for each request, in one statement; returns the errors that :meth:`reserve` would raise."""
         self._make_ready()
         return self._reserve_batch(Batch.of(requests))
 
@@ -278,14 +278,14 @@ class PostgresLedger:
         parameters = [self._worker.epoch, *batch.columns, known.entries, known.head, batch.purchases]
         [(outcomes, charge_ids, payloads, payload_digests, texts)] = self._ask(Batch.STATEMENT, parameters)
         if texts is not None:
-            self._advance(rows.state_of_texts(texts), known=known)  # one state that has all the charges
+            self._advance(rows.state_of_texts(texts), known=known)  # one state with all the charges
         return batch.results(outcomes, charge_ids, payloads, payload_digests, alone=self._reserve)
 
     def commit(self, permit: Permit, payload: bytes) -> None:
         """Store the answer and close the charge, durably, in one statement; else ``charge-not-open``, and the answer must not be sent.
 
-        When the reply is lost the statement is sent again, which finds out. If nothing can be found out in time, ``ledger-unreachable``:
-        the answer must not be sent either. Should it have been stored, the same key returns it later.
+        If the reply is lost, the statement is sent again and finds the answer. If no reply arrives in time, this raises
+        ``ledger-unreachable``, and the answer must not be sent either. If it was stored, the same key returns it later.
         """
         limits.require_payload(payload)
         self._require_own_process()
@@ -300,11 +300,11 @@ class PostgresLedger:
         self._advance(rows.state_of_texts(texts))
 
     def commit_many(self, answers: Sequence[tuple[Permit, bytes]]) -> tuple[LapwingError | None, ...]:
-        """As :meth:`commit` for each, in one statement; what :meth:`commit` would raise is returned in its place."""
+        """As :meth:`commit` for each answer, in one statement; returns the errors that :meth:`commit` would raise."""
         self._require_own_process()
         [(outcomes, texts)] = self._ask(COMMIT_STATEMENT, [self._worker.epoch, *commit_columns(answers)])
         if texts is not None:
-            self._advance(rows.state_of_texts(texts))  # one state that has all the answers
+            self._advance(rows.state_of_texts(texts))  # one state with all the answers
         return tuple(None if outcome == "done" else not_open() for outcome in outcomes)
 
     def forfeit(self, permit: Permit, *, incident: bool) -> None:
@@ -333,19 +333,19 @@ class PostgresLedger:
     def bought(
         self, *, version: int, limit: int, analyst: str | None = None, kind: PurchaseKind | None = None, begins: str = ""
     ) -> tuple[Bought, ...]:
-        """As :meth:`lapwing.ledger.protocol.Ledger.bought`; to an analyst who may not ask, nothing."""
+        """As :meth:`lapwing.ledger.protocol.Ledger.bought`; nothing for an analyst who may not ask."""
         self._require_own_process()
         return rows.bought_of(
             self._connection, ledger_id=self.ledger_id, version=version, limit=limit, analyst=analyst, kind=kind, begins=begins
         )
 
     def purchase(self, charge_id: int) -> PurchaseRecord | None:
-        """What a charge bought, where that is recorded."""
+        """What a charge bought, if the ledger recorded it."""
         self._require_own_process()
         return rows.purchase_of(self._connection, ledger_id=self.ledger_id, charge_id=charge_id)
 
     def statement(self, charge_id: int) -> ReceiptStatement:
-        """What a receipt of a committed answer says, made from its rows."""
+        """The statement of the receipt for a committed answer, from its rows."""
         self._require_own_process()
         statement = rows.statement_of(self._connection, source_id=self._source_id, ledger_id=self.ledger_id, charge_id=charge_id)
         self._wait_for_disk()
@@ -354,7 +354,7 @@ class PostgresLedger:
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries first."""
         if not 1 <= limit <= limits.HISTORY_ENTRIES_MAX:
-            raise LedgerError("history-limit", f"a history is asked for with a limit between 1 and {limits.HISTORY_ENTRIES_MAX}")
+            raise LedgerError("history-limit", f"the limit of a history must be between 1 and {limits.HISTORY_ENTRIES_MAX}")
         self._require_own_process()
         entries = self._ask(f"SELECT {rows.ENTRY} FROM lapwing.newest_entries(%s, %s::pg_catalog.int8)", [limit])
         return tuple(rows.entry_of(row) for row in entries)
@@ -366,7 +366,7 @@ class PostgresLedger:
         self.act("lapwing.set_budget(%s, %s, %s, %s)", [budget_text(ceiling), budget_text(to), reason])
 
     def raise_ceiling(self, to: Budget, *, reason: str) -> None:
-        """Refused: the promise itself is changed by two people, :func:`lapwing.ledger.postgres.policy.propose_ceiling`."""
+        """Refused: changing the promise takes two people, see :func:`lapwing.ledger.postgres.policy.propose_ceiling`."""
         raise second_person()
 
     def close(self, reason: str) -> None:
@@ -380,19 +380,19 @@ class PostgresLedger:
         self.change("lapwing.set_closed(%s, false, %s)", [reason])
 
     def record(self, kind: EntryKind, detail: str) -> None:
-        """Write an owner's act into the history."""
+        """Record an owner's act in the history."""
         limits.require_detail(detail)
         if kind not in RECORDABLE:
-            raise LedgerError("entry-kind", "entries of this kind are written by the ledger itself")
+            raise LedgerError("entry-kind", "only the ledger itself writes entries of this kind")
         self.change("lapwing.record(%s, %s, %s)", [kind.value, detail])
 
     def change(self, call: str, parameters: Sequence[object]) -> None:
-        """An owner's act that always succeeds. Not sent twice: it would be written down twice."""
+        """An owner's act that always succeeds. It is not sent twice, because it would be recorded twice."""
         self._require_own_process()
         self._advance(rows.state_of(self._ask(f"SELECT {rows.STATE} FROM {call}", parameters, again=False)[0]))
 
     def act(self, call: str, parameters: Sequence[object], *, result: str = "NULL") -> Any:
-        """An owner's act that may be refused; gives what ``result`` is in the function's row."""
+        """An owner's act that may be refused; returns the column ``result`` of the function's row."""
         self._require_own_process()
         [(outcome, value, *columns)] = self._ask(f"SELECT outcome, {result}, {rows.STATE_OF_OUTCOME} FROM {call}", parameters, again=False)
         if outcome != "done":
@@ -401,14 +401,14 @@ class PostgresLedger:
         return value
 
     def _ask(self, statement: str, parameters: Sequence[object], *, again: bool = True) -> list[tuple[Any, ...]]:
-        """A statement whose first parameter is this ledger."""
+        """Send a statement whose first parameter is this ledger."""
         answer = self._connection.ask(statement, [self._known.ledger_id, *parameters], again=again)
         if not answer:
             raise missing()
         return answer
 
     def _wait_for_disk(self) -> None:
-        """What was just read may have been committed a moment ago by another; after this it is durable."""
+        """Make what was just read durable: another process may have committed it only a moment ago."""
         self._connection.ask("CALL lapwing.wait_for_disk()", again=True)
 
     def _holds(self, point: AnchorPoint) -> bool:
@@ -419,23 +419,23 @@ class PostgresLedger:
         return self._connection.ask(statement, [self._known.ledger_id, entries, head], again=True) == [(True,)]
 
     def _advance(self, point: AnchorPoint, permit: Permit | None = None, *, known: AnchorPoint | None = None) -> None:
-        """Anchor a state. ``known`` is a point that the statement which led to it has found in the chain: it is not asked for again."""
+        """Anchor a state. The statement that led to it has already found the point ``known`` in the chain."""
         try:
             self._remember(self._anchors.advance(point, holds=lambda kept: kept == known or self._holds(kept)))
         except LedgerError:
             with contextlib.suppress(LedgerError):
-                if permit is not None:  # nothing was read under this charge, nor will be
+                if permit is not None:  # nothing was or will be read under this charge
                     self.forfeit(permit, incident=False)
             raise
 
     def _remember(self, point: AnchorPoint) -> None:
-        """The next reservation is refused unless the chain still has this entry."""
+        """Keep the point: the next reservation is refused unless the chain still has this entry."""
         with self._gate:
             if point.entries > self._known.entries:
                 self._known = point
 
     def _require_own_process(self) -> None:
-        """In a forked child: leave the parent's connection alone and open our own, as a worker of our own."""
+        """In a forked child: leave the parent's connection alone, open a new one and register as a new worker."""
         if os.getpid() == self._worker.pid:
             return
         with self._gate:
@@ -458,7 +458,7 @@ class PostgresLedger:
         self._register()
 
     def _override(self, kept: AnchorPoint | None, detail: str) -> None:
-        """The owner's act, in the database and then in the anchor; after a crash between the two it is to be repeated."""
+        """Record the owner's act in the database and then in the anchor; after a crash between the two, the owner must repeat it."""
         is_behind = kept is not None and kept.ledger_id == self._known.ledger_id and not self._holds(kept)
         memory = kept if kept is not None and is_behind else self._known
         milestones = self._anchors.milestones(self._source_id) if is_behind else ()
@@ -474,7 +474,7 @@ class PostgresLedger:
         self._anchors.advance(self._known, holds=self._holds, override=True)
 
     def _register(self) -> None:
-        """A new worker, after everything that dead ones left is forfeited."""
+        """Register a new worker, after forfeiting the reservations of dead workers."""
         dead = opening.dead_workers(self._connection, self._known.ledger_id)
         worker = current_worker()
         fields = [worker.epoch, host_name(), worker.boot, worker.namespace, worker.pid, worker.started, self._lease_seconds, dead]
@@ -492,7 +492,7 @@ _in_use: WeakSet[PostgresLedger] = WeakSet()
 
 
 def _free_gates() -> None:
-    """In a forked child: a gate that a thread of the parent held would never open, because that thread is not here."""
+    """In a forked child: replace the locks, because a thread of the parent may have held them and does not exist here."""
     for ledger in _in_use:
         ledger._gate = RLock()
 

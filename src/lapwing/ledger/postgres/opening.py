@@ -1,6 +1,6 @@
-"""Checks when a ledger on PostgreSQL is opened: is it the one that was anchored, in its newest state, for this data?
+"""Checks at the opening of a ledger on PostgreSQL: is it the anchored ledger, in its newest state, for this data?
 
-Only reading, and deciding what does not agree; what the owner's override then writes is in :mod:`lapwing.ledger.postgres.ledger`.
+This module only reads and compares; :mod:`lapwing.ledger.postgres.ledger` writes the owner's override.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from lapwing.ledger.workers import Worker, is_dead_here
 
 @dataclass(frozen=True, slots=True)
 class LedgerInDatabase:
-    """The ledger of a source as the database has it, and under which sources it knows the data."""
+    """The ledger of a source in the database, and the sources under which the database knows the data."""
 
     state: AnchorPoint
     sources: tuple[str, ...]
     anchors: tuple[str, ...]
-    """The names of the anchors that it was used with."""
+    """The names of the anchors with which it was used."""
     anchored: int
-    """The entry that each of them certainly has."""
+    """The entry that each of these anchors certainly has."""
 
 
 def ledger_in_database(connection: Connection, *, source_id: str, fingerprint: str | None) -> LedgerInDatabase:
-    """The ledger in force of a source. Refuses ``ledger-missing``, and ``ledger-damaged`` if its head is not that of its newest entry."""
+    """The ledger in force of a source. Refuses ``ledger-missing``, and ``ledger-damaged`` if its head is not its newest entry's."""
     answered = connection.ask(
         f"SELECT agrees, known, (state).anchors, (state).anchored, {rows.STATE_OF_OUTCOME} FROM lapwing.find_ledger(%s, %s)",
         [source_id, fingerprint],
@@ -41,40 +41,40 @@ def ledger_in_database(connection: Connection, *, source_id: str, fingerprint: s
         raise missing()
     agrees, sources, anchors, anchored, *columns = answered[0]
     if not agrees:
-        raise LedgerError("ledger-damaged", "the ledger contradicts itself", hint="restore it, then open it with an override")
+        raise LedgerError("ledger-damaged", "the ledger is inconsistent", hint="restore a backup, then open it with an override")
     return LedgerInDatabase(state=rows.state_of(columns), sources=tuple(sources or ()), anchors=tuple(anchors), anchored=anchored)
 
 
 def require_anchors(at: LedgerInDatabase, kept: Mapping[str, AnchorPoint | None]) -> None:
-    """Every anchor that this ledger was used with is here, and none of them is an older copy of itself.
+    """Require that every anchor with which this ledger was used is available, and that none is an older copy of itself.
 
-    No override helps: the state in a missing anchor is unknown. ``lapwing.ledger.postgres.anchoring`` is for one that
-    is lost for good.
+    An override does not help, because the state in a missing anchor is unknown. ``lapwing.ledger.postgres.anchoring`` removes an anchor
+    that is lost for good.
     """
     missing_names = [name for name in at.anchors if kept.get(name) is None]
     if missing_names:
-        message = f"the ledger was used with anchors that are not here: {', '.join(missing_names)}"
+        message = f"the ledger was used with anchors that are not available here: {', '.join(missing_names)}"
         raise LedgerError("anchor-missing", message, hint=ANCHORS_HINT)
     for name in at.anchors:
         point = kept[name]
         if point is not None and point.ledger_id == at.state.ledger_id and point.entries < at.anchored:
-            message = f"the anchor {name} is an older state of itself, or a copy that others do not write to"
+            message = f"the anchor {name} is out of date, or a copy that others do not write to"
             raise LedgerError("anchor-behind", message, hint=ANCHORS_HINT)
 
 
 def disagreements(
     at: LedgerInDatabase, kept: Mapping[str, AnchorPoint | None], *, fingerprint: str | None, holds: Callable[[AnchorPoint], bool]
 ) -> list[LapwingError]:
-    """Everything in which this ledger is not the one that was anchored (``kept``), in its newest state, for this data."""
-    hint = "if this is meant, the data owner can open it with an override and a reason"
+    """Every way in which this ledger differs from the one that was anchored (``kept``) for this data, in its newest state."""
+    hint = "if this is intended, the data owner can open it with an override and a reason"
     problems: list[LapwingError] = []
     points = [point for point in kept.values() if point is not None]
     if any(point.ledger_id != at.state.ledger_id for point in points):
-        problems.append(LedgerError("ledger-superseded", "the source has another ledger by now", hint=hint))
+        problems.append(LedgerError("ledger-superseded", "the source now has another ledger", hint=hint))
     elif not all(holds(point) for point in points):
         problems.append(rolled_back())
     elif not kept.keys() <= set(at.anchors):
-        problems.append(LedgerError("ledger-unregistered", "an anchor given here is not one of the ledger's", hint=hint))
+        problems.append(LedgerError("ledger-unregistered", "an anchor given here does not belong to the ledger", hint=hint))
     if fingerprint is not None and at.state.source_id not in at.sources:
         problems.append(CatalogueError("source-changed", "the source was registered for other data", hint=hint))
         if at.sources:
@@ -85,13 +85,13 @@ def disagreements(
 def lost_since(milestones: Sequence[Milestone], memory: AnchorPoint, *, has: Callable[[int, str], bool]) -> Cost:
     """What an override charges again: all that ``memory`` spent after the newest milestone (newest first) that the database still has.
 
-    What the database spent after that milestone does not count against it: it may have gone another way from there.
+    What the database spent after that milestone is not deducted: from there, its history may differ.
     """
     common = next((one.spent for one in milestones if has(one.entries, one.head)), Cost.zero())
     return lost_between(common, memory.spent)
 
 
 def dead_workers(connection: Connection, ledger_id: str) -> list[str]:
-    """The epochs of workers that are certainly gone, as far as this process can tell."""
+    """The epochs of the workers that have certainly ended, as far as this process can tell."""
     live = connection.ask("SELECT epoch, boot, namespace, pid, started FROM lapwing.live_workers(%s)", [ledger_id], again=True)
     return [fields[0] for fields in live if is_dead_here(Worker(*fields))]

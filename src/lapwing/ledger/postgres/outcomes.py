@@ -1,4 +1,4 @@
-"""What a function of the database decided, as an error with one of our codes."""
+"""Converts outcomes of the database's functions into errors with Lapwing's codes."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _ADMIT = "the data owner admits analysts with `lapwing ledger admit NAME`"
 
 def second_person() -> CatalogueError:
     """The error for an act of one person that needs two."""
-    hint = "propose it with `lapwing ledger propose`, and let somebody else run `lapwing ledger approve NUMBER`"
+    hint = "propose it with `lapwing ledger propose`, then let another owner run `lapwing ledger approve NUMBER`"
     return CatalogueError("second-person", "this needs the approval of a second person", hint=hint)
 
 
 def missing() -> LedgerError:
     """The error for a source without a ledger."""
-    hint = "the owner makes it with `lapwing prepare`, or moves a local one there with `lapwing ledger move`"
-    return LedgerError("ledger-missing", "there is no ledger of this source in the database", hint=hint)
+    hint = "the owner creates it with `lapwing prepare`, or moves a local ledger there with `lapwing ledger move`"
+    return LedgerError("ledger-missing", "this source has no ledger in the database", hint=hint)
 
 
 def registered(known: Sequence[str]) -> CatalogueError:
-    """The error for a source that has a ledger already, under these ids."""
+    """The error for a source that already has a ledger, under these ids."""
     hint = "open that ledger instead; a second budget needs the owner's override"
-    return CatalogueError("source-registered", f"this source already has a ledger, as {', '.join(known)}", hint=hint)
+    return CatalogueError("source-registered", f"this source already has a ledger, under the id {', '.join(known)}", hint=hint)
 
 
 def not_open() -> LedgerError:
-    """The error for a charge that this worker may not settle, or no longer."""
-    return LedgerError("charge-not-open", "the charge is not open to this process; its answer must not be sent")
+    """The error for a charge that this worker may not, or may no longer, settle."""
+    return LedgerError("charge-not-open", "this process has no such open charge; its answer must not be sent")
 
 
 def refusal(outcome: str, *, analyst: str = "") -> LapwingError:
@@ -41,7 +41,7 @@ def refusal(outcome: str, *, analyst: str = "") -> LapwingError:
         case "rolled-back":
             return rolled_back()
         case "superseded":
-            return LedgerError("ledger-superseded", "the source has another ledger by now", hint="open that one")
+            return LedgerError("ledger-superseded", "the source now has another ledger", hint="open that ledger")
         case "closed":
             return Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
         case "analyst-unknown":
@@ -54,9 +54,9 @@ def refusal(outcome: str, *, analyst: str = "") -> LapwingError:
         case "forfeited":
             return Refused("request-forfeited", "this request was charged and ended without an answer", hint="use a new request id")
         case "statement-limit":
-            return BudgetRefused("statement-limit", "one statement may not cost as much as this", hint=ask_less)
+            return BudgetRefused("statement-limit", "this costs more than a single statement may cost", hint=ask_less)
         case "day-limit":
-            return BudgetRefused("day-limit", "what may be spent on one day is spent", hint=NEXT_DAY)
+            return BudgetRefused("day-limit", "this would exceed the spending limit of the day", hint=NEXT_DAY)
         case "analyst-budget":
             return BudgetRefused("analyst-budget", "the analyst's own budget cannot pay for this", hint=ask_less)
         case "group-budget":
@@ -64,9 +64,9 @@ def refusal(outcome: str, *, analyst: str = "") -> LapwingError:
         case "budget":
             return BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint=ask_less)
         case "above-ceiling":
-            return CatalogueError("budget-above-ceiling", "the budget is above the ceiling that the promise was made for")
+            return CatalogueError("budget-above-ceiling", "the budget is above the ceiling that was promised")
         case "ceiling-lowered":
-            return CatalogueError("ceiling-lowered", "a ceiling is never lowered: the promise was made for it")
+            return CatalogueError("ceiling-lowered", "a ceiling cannot be lowered: it is what was promised")
         case "below-spent":
             return CatalogueError("budget-below-spent", "the budget cannot be lowered below what is already spent")
         case "second-person":
@@ -76,8 +76,8 @@ def refusal(outcome: str, *, analyst: str = "") -> LapwingError:
         case "anchor-unknown":
             return CatalogueError("anchor-unknown", "the ledger has no anchor of this name", hint="see `lapwing ledger status`")
         case "proposal-unknown":
-            return CatalogueError("proposal-unknown", "there is no such proposal that is still open")
+            return CatalogueError("proposal-unknown", "there is no open proposal of this number")
         case "changed":
-            return LedgerError("ledger-busy", "the ceiling was changed meanwhile", hint="try again")
+            return LedgerError("ledger-busy", "someone changed the ceiling in the meantime", hint="try again")
         case _:
-            return LedgerError("ledger-format", "the database answered in a way this version does not know")
+            return LedgerError("ledger-format", "the database returned an outcome that this version does not know")

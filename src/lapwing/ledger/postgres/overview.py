@@ -18,7 +18,7 @@ _DECIDING = (
     " WHERE r.pronamespace = 'lapwing'::regnamespace AND r.proname = 'record' AND given.grantee NOT IN (0, r.proowner))"
     " FROM pg_proc p WHERE p.pronamespace = 'lapwing'::regnamespace AND p.proname = ANY(%s)"
 )
-"""Whether the role of the connection may call all that owners call, and the role that was given that."""
+"""Whether the role of the connection may call all functions of owners, and the role that has this right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class AnalystTerms:
     suspended: bool
     share: Share
     day_loss_max: int | None
-    """What this analyst may spend in one day, in ledger units."""
+    """The most that this analyst may spend in one day, in ledger units."""
     day_pure_max: int | None
 
 
@@ -43,7 +43,7 @@ class GroupTerms:
 
 
 def analysts(ledger: PostgresLedger) -> tuple[AnalystTerms, ...]:
-    """All of them, by name."""
+    """All analysts, by name."""
     rows = ledger.connection.look(
         f"SELECT analyst, group_name, suspended, day_loss_max::text, day_pure_max::text, {policy.SHARE}"
         " FROM lapwing.analyst WHERE ledger_id = %s ORDER BY analyst",
@@ -63,7 +63,7 @@ def analysts(ledger: PostgresLedger) -> tuple[AnalystTerms, ...]:
 
 
 def groups(ledger: PostgresLedger) -> tuple[GroupTerms, ...]:
-    """All of them, by name."""
+    """All groups, by name."""
     rows = ledger.connection.look(
         f"SELECT group_name, {policy.SHARE} FROM lapwing.analyst_group WHERE ledger_id = %s ORDER BY group_name",
         [ledger.ledger_id],
@@ -94,7 +94,7 @@ def limits_in_force(ledger: PostgresLedger) -> Limits:
 
 
 def role_to_decide(dsn: str) -> str | None:
-    """The role whose members do what owners do, where that of this connection is not one of them; None where it is."""
+    """The role of owners, if the role of this connection is not a member of it; None if it is."""
     require_extra()
     connection = Connection(dsn, schema_version=SCHEMA_VERSION)
     try:

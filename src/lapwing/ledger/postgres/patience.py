@@ -1,6 +1,6 @@
-"""Ends a connection on which no reply comes. One thread of the process watches all of them, so that a statement costs no thread of its own.
+"""Ends connections whose reply does not arrive. One thread per process watches all of them, so a statement needs no thread.
 
-The connection is ended, not the statement: cancelling a wait for a standby would look like success.
+It ends the connection, not the statement: cancelling a wait for a standby would look like success.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 LOOK_SECONDS = 0.25
-"""Interval of the watcher while requests wait."""
+"""Interval of the watcher while replies are awaited."""
 _log = logging.getLogger("lapwing.ledger.postgres.connection")
 
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A reply that is waited for; moments are lengths of time, whatever happens to the clock."""
+    """A reply that a thread awaits; times are of the monotonic clock."""
 
     line: socket.socket
     said_at: float
@@ -29,7 +29,7 @@ class _Waiting:
 
 
 class _Watcher:
-    """What is waited for in this process."""
+    """The replies that this process awaits."""
 
     def __init__(self) -> None:
         self._gate = threading.Lock()
@@ -55,7 +55,7 @@ class _Watcher:
             self._somebody.wait()
             time.sleep(LOOK_SECONDS)
             now = time.monotonic()
-            with self._gate:  # the caller with the reply waits for this, so that no connection is closed meanwhile
+            with self._gate:  # a caller whose reply arrives waits for this lock, so that no connection is closed meanwhile
                 if not self._waiting:
                     self._somebody.clear()
                 for one in self._waiting:
@@ -69,7 +69,7 @@ class _Watcher:
             one.ended_at = one.said_at = float("inf")
             try:
                 one.line.shutdown(socket.SHUT_RDWR)
-            except OSError:  # it is broken already
+            except OSError:  # the connection is broken already
                 return
 
 
@@ -77,7 +77,7 @@ _watcher = _Watcher()
 
 
 def _watch_anew() -> None:
-    """In a forked child: its parent's thread is not here, and what the parent waits for is not waited for here."""
+    """In a forked child: start without the parent's watcher thread and without its awaited replies."""
     global _watcher
     _watcher = _Watcher()
 
@@ -87,7 +87,7 @@ os.register_at_fork(after_in_child=_watch_anew)
 
 @contextmanager
 def patience(descriptor: int, *, notice_seconds: float, reply_seconds: float) -> Iterator[None]:
-    """What waits for a reply on this connection waits so long at most: then the connection is ended."""
+    """Limit the wait for a reply on this connection: after ``reply_seconds`` the connection is ended."""
     now, watcher = time.monotonic(), _watcher
     one = _Waiting(socket.socket(fileno=os.dup(descriptor)), now + notice_seconds, now + reply_seconds)
     watcher.begin(one)

@@ -1,9 +1,8 @@
 """What owners decide about a ledger on PostgreSQL: who may ask, how much at once, and what needs two people.
 
-Every act is one statement, is written into the history with who did it, and is anchored. The names of people are those that the caller has
-authenticated; here they are compared, not checked. What two owners decide must also be decided in sessions of two roles of the database.
-Sub-budgets and limits only ever refuse more than the budget of the data set does: the promise does not rest on them, and together they
-may promise more than there is.
+Every act is one statement, is recorded in the history with its author, and is anchored. The caller has authenticated the names of people;
+this module only compares them. A decision of two owners also needs sessions of two database roles. Sub-budgets and limits can only refuse
+more than the budget of the data set does: the promise does not depend on them, and their sum may exceed the budget.
 """
 
 from __future__ import annotations
@@ -27,48 +26,48 @@ SHARE = ", ".join(f"{column}::pg_catalog.text" for column in _SHARE_COLUMNS)
 class Limits:
     """Limits of a data set; None is no limit. Amounts are in ledger units.
 
-    In an account with an order a limit of a loss may have a pure amount beside it: it is enough to be within the one or the other.
+    In an account with an order, a limit may have a loss and a pure amount: a cost must be within one of them.
     """
 
     statement_loss_max: int | None = None
-    """What one statement may cost."""
+    """The most that one statement may cost."""
     day_loss_max: int | None = None
-    """What all analysts together may spend in one day (UTC, the server's clock). The day never goes back."""
+    """The most that all analysts together may spend in one day (UTC, the server's clock). The day never goes back."""
     answers_shared: bool = True
-    """Whether every admitted analyst may see what others paid for."""
+    """Whether every admitted analyst may see the answers that others paid for."""
     lost_workers_max: int = 10
-    """How many workers may be lost, each with something reserved, since the owner last re-opened and within the time below, before the
-    data set closes."""
+    """How many workers with open reservations may be lost, within the time below and since the owner last re-opened the data set, before it
+    closes."""
     lost_workers_seconds: int = 315_360_000
-    """Ten years: a shorter time lets more be lost, one after the other."""
+    """Ten years by default: with a shorter time, more workers can be lost one after the other."""
     statement_pure_max: int | None = None
     day_pure_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A sub-budget of an analyst or a group, and what is spent of it; None is no limit of its own."""
+    """A sub-budget of an analyst or a group, and what is spent of it; None is no limit."""
 
     loss_total: int | None
     delta_total: int | None
     spent: Cost
     pure_total: int | None = None
-    """In an account with an order: within this is as good as within ``loss_total``."""
+    """In an account with an order, spending must be within this or within ``loss_total``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A change that a person other than ``by`` decides."""
+    """A change that awaits the decision of a person other than ``by``."""
 
     proposal_id: int
     kind: str
     """``budget``, ``ceiling``, ``analyst`` or ``anchor``."""
     target: str
-    """The analyst whose sub-budget it is, or the anchor that is lost; empty otherwise."""
+    """The analyst whose sub-budget changes, or the lost anchor; empty otherwise."""
     by: str
     budget: Budget | None
     cost: Cost
-    """The totals that are asked for."""
+    """The proposed totals."""
     reason: str
     state: str
 
@@ -87,7 +86,7 @@ def admit(
     by: str = OWNER,
     reason: str = "",
 ) -> None:
-    """Admit an analyst, or change the analyst's terms; ``suspended`` revokes it. Only admitted analysts may ask."""
+    """Admit an analyst, or change the analyst's terms; ``suspended`` revokes the admission. Only admitted analysts may ask."""
     limits.require_name(analyst)
     if group is not None:
         limits.require_name(group)
@@ -111,7 +110,7 @@ def set_group(
     by: str = OWNER,
     reason: str = "",
 ) -> None:
-    """Make a group of analysts with a sub-budget of its own, or change that; never below what it has spent."""
+    """Create a group of analysts with its own sub-budget, or change the sub-budget; never below what the group has spent."""
     limits.require_name(group)
     detail = _detail(f"group {group}", by, reason)
     call = "lapwing.set_group(%s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s, %s::pg_catalog.numeric)"
@@ -137,13 +136,13 @@ def set_limits(ledger: PostgresLedger, to: Limits, *, by: str = OWNER, reason: s
 
 
 def propose_budget(ledger: PostgresLedger, to: Budget, *, by: str, reason: str) -> int:
-    """Propose another budget within the ceiling; gives the number of the proposal."""
+    """Propose another budget within the ceiling; returns the number of the proposal."""
     limits.require_within(to, ledger.state().ceiling)
     return _propose(ledger, "budget", by, to, reason)
 
 
 def propose_ceiling(ledger: PostgresLedger, to: Budget, *, by: str, reason: str) -> int:
-    """Propose to change the promise itself: from its approval on it is that of the new ceiling."""
+    """Propose to change the promise itself: after the approval it is the new ceiling."""
     limits.require_within(ledger.state().ceiling, to)
     return _propose(ledger, "ceiling", by, to, reason)
 
@@ -161,7 +160,7 @@ def request_budget(ledger: PostgresLedger, analyst: str, to: Cost, *, reason: st
 
 
 def approve(ledger: PostgresLedger, proposal_id: int, *, by: str, reason: str = "") -> None:
-    """Carry out a proposal. Refused to its proposer (``second-person``)."""
+    """Approve a proposal and carry it out. Refuses the proposer (``second-person``)."""
     _decide(ledger, proposal_id, by, True, reason)
 
 
@@ -234,8 +233,8 @@ def _decide(ledger: PostgresLedger, proposal_id: int, by: str, approved: bool, r
     limits.require_detail(reason)
     state = ledger.state()
     for proposal in proposals(ledger):
-        # The totals are compared where the change is made; what else a budget must keep (account, deltas, epsilon) is compared here,
-        # against the ceiling that the change then insists on.
+        # The database compares the totals when it makes the change; account, deltas and epsilon are compared here, against the ceiling
+        # that the database then requires.
         if approved and proposal.proposal_id == proposal_id and proposal.budget is not None:
             if proposal.kind == "budget":
                 limits.require_within(proposal.budget, state.ceiling)

@@ -1,6 +1,6 @@
-"""The functions and procedures in the database: which there are, whose rights they have, what they can see, and who may call them.
+"""The functions and procedures in the database: their names, rights, search paths and callers.
 
-They are made anew with every version of the schema, from the files in ``sql``; migrations change tables only.
+Every version of the schema recreates them from the files in ``sql``; migrations change only tables.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
 SEARCH_PATH = "pg_catalog, pg_temp"
-"""What a name without a schema may mean: nothing that anybody else can create. Temporary tables and types come last, where they hide
+"""Where unqualified names are looked up: nowhere that others can create objects. Temporary tables and types come last, where they hide
 nothing."""
 
 _FILES = ("protocol", "batch", "policy", "reading")
@@ -34,19 +34,19 @@ ASKING = (
     ),
     *("find_ledger", "current_state", "has_entry", "live_workers", "newest_entries", "bought", "purchase_of", "committed", "share_of"),
 )
-"""What those who answer analysts may call."""
+"""Routines for curators, who answer analysts."""
 ACTING = (
     *("create_data_set", "set_closed", "record", "set_budget", "set_limits", "set_group", "set_analyst", "propose", "decide"),
     "accept_override",
 )
-"""What owners may call in addition."""
+"""Routines for owners, in addition."""
 COMMITTING = (
     *("reserve_durably", "reserve_many_durably", "reserve_across_durably"),
     *("commit_durably", "commit_many_durably", "commit_across_durably"),
 )
-"""Procedures that commit. PostgreSQL lets those neither act with another's rights nor have a search path: they only call the others."""
+"""Procedures that commit. PostgreSQL allows them neither SECURITY DEFINER nor a search path: they only call the others."""
 HELPING = ("wait_for_disk", "require_durable")
-"""Called by those procedures, with the rights of the caller."""
+"""Routines that those procedures call, with the rights of the caller."""
 
 _ROUTINES = (
     "SELECT p.oid::pg_catalog.regprocedure::pg_catalog.text, p.proname, p.prosqlbody IS NOT NULL FROM pg_catalog.pg_proc p"
@@ -56,7 +56,7 @@ _NOT_OF_TRIGGERS = " AND p.prorettype <> 'pg_catalog.trigger'::pg_catalog.regtyp
 
 
 def replace_routines(connection: Connection) -> None:
-    """Drop all routines but those of the triggers, make those of this version, and pin what each of them can see."""
+    """Drop all routines except trigger functions, create those of this version, and pin the search path of each."""
     for signature, *_ in connection.exec_driver_sql(_ROUTINES + _NOT_OF_TRIGGERS).all():
         connection.exec_driver_sql(f"DROP ROUTINE {signature}")
     for name in _FILES:
@@ -71,7 +71,7 @@ def replace_routines(connection: Connection) -> None:
 
 
 def grant_calls(connection: Connection, names: tuple[str, ...], role: str) -> None:
-    """Let ``role``, quoted already, call the routines of these names."""
+    """Let ``role`` (already quoted) call the routines of these names."""
     for signature, name, _ in connection.exec_driver_sql(_ROUTINES).all():
         if name in names:
             connection.exec_driver_sql(f"GRANT EXECUTE ON ROUTINE {signature} TO {role}".replace("%", "%%"))

@@ -1,4 +1,4 @@
-"""What the functions of the database return, as values of ours."""
+"""Converts what the database's functions return into values of Lapwing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _TEXT = "::pg_catalog.text"
 _AMOUNTS = (f"loss_spent{_TEXT}", f"delta_spent{_TEXT}", "closed", f"pure_spent{_TEXT}")
 _COLUMNS = ("ledger_id", "source_id", "entries", "head", "budget", "ceiling", *_AMOUNTS)
 STATE = ", ".join(_COLUMNS)
-"""The columns of a state, of the table or of a function that returns its row."""
+"""The columns of a state, from the table or from a function that returns its row."""
 STATE_OF_OUTCOME = ", ".join(f"(state).{column}" for column in _COLUMNS)
-"""The same, of a function that returns the row beside an outcome."""
+"""The same, from a function that returns the row beside an outcome."""
 ENTRY = f"entry_id, at, kind, analyst, charge_id, loss{_TEXT}, delta{_TEXT}, pure{_TEXT}, detail"
 
 
 def state_of(row: Sequence[Any]) -> AnchorPoint:
-    """The state a change led to, or that was found."""
+    """The state from a row: after a change, or as found."""
     ledger_id, source_id, entries, head, budget, ceiling, loss, delta, closed, pure = row
     return AnchorPoint(
         source_id=source_id,
@@ -66,13 +66,13 @@ def entry_of(row: Sequence[Any]) -> Entry:
     try:
         known = EntryKind(kind)
     except ValueError as error:
-        raise LedgerError("ledger-damaged", "the ledger holds an entry of a kind that does not exist") from error
+        raise LedgerError("ledger-damaged", "the ledger holds an entry of an unknown kind") from error
     cost = cost_of(loss, delta, pure)
     return Entry(entry_id=entry_id, at=at, kind=known, analyst=analyst, charge_id=charge_id, cost=cost, detail=detail)
 
 
 def statement_of(connection: Connection, *, source_id: str, ledger_id: str, charge_id: int) -> ReceiptStatement:
-    """The statement about a committed charge, from its rows; refuses any other (``receipt-missing``)."""
+    """The receipt statement of a committed charge, from its rows; refuses any other charge (``receipt-missing``)."""
     rows = connection.ask(
         "SELECT analyst, request_id, digest, payload_digest, loss::pg_catalog.text, delta::pg_catalog.text, entry_id, chained, at"
         " FROM lapwing.committed(%s, %s::pg_catalog.int8)",
@@ -94,7 +94,7 @@ def bought_of(
 ) -> tuple[Bought, ...]:
     """The newest committed charges of a version, newest first; with ``analyst``, not those of others unless they are shared.
 
-    Nothing for an analyst who is not, or no longer, admitted: cached answers are shown to those for whom they are listed here.
+    Nothing for an analyst who is not, or no longer, admitted: only analysts who see an answer listed here see it from a cache.
     """
     rows = connection.ask(
         "SELECT summary, loss::pg_catalog.text, delta::pg_catalog.text, pure::pg_catalog.text, digest, purchase"
@@ -108,19 +108,19 @@ def bought_of(
 
 
 def purchase_of(connection: Connection, *, ledger_id: str, charge_id: int) -> PurchaseRecord | None:
-    """What a charge bought, where that is recorded."""
+    """What a charge bought, if the ledger recorded it."""
     [(text,)] = connection.ask("SELECT lapwing.purchase_of(%s, %s::pg_catalog.int8)", [ledger_id, charge_id], again=True)
     return stored_record(text)
 
 
 def digest_of(*fields: str | None) -> str:
-    """The same as ``lapwing.digest`` in the database: SHA-256 over the fields as a list in JSON, so that no two lists look alike."""
+    """The same as ``lapwing.digest`` in the database: SHA-256 of the fields as a JSON list, whose text is different for each list."""
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def with_later(fields: Sequence[str | None], *later: str | None) -> list[str | None]:
-    """The same as ``lapwing.with_later`` in the database: fields that came later, where any of them is there."""
+    """The same as ``lapwing.with_later`` in the database: appends the fields of later versions, if any of them is set."""
     return [*fields, *later] if any(field is not None for field in later) else [*fields]
 
 

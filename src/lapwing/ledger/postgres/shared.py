@@ -1,7 +1,7 @@
-"""A ledger that many threads of one process share: their reservations go together, and so do their answers.
+"""A ledger that many threads of one process share: it batches their reservations, and it batches their answers.
 
-One lock and one wait for the disk for all that wait, and one statement for all data sets of the database that the process uses
-(:mod:`lapwing.ledger.postgres.across`). What one of them is refused, the others are not.
+Waiting requests share one lock and one disk write, and one statement for all data sets of the database that the process uses
+(:mod:`lapwing.ledger.postgres.across`). A refusal affects only its own request.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class SharedPostgresLedger(PostgresLedger):
         super().disconnect()
 
     def reserve(self, request: Request) -> Permit | StoredAnswer:
-        """As :meth:`PostgresLedger.reserve`, perhaps together with others."""
-        limits.require_request(request)  # a request that is not one must not stop those beside it
+        """As :meth:`PostgresLedger.reserve`, possibly in a batch."""
+        limits.require_request(request)  # an invalid request must not fail its batch
         self._require_own_process()
         return self._reservations.outcome(request)
 
     def commit(self, permit: Permit, payload: bytes) -> None:
-        """As :meth:`PostgresLedger.commit`, perhaps together with others."""
+        """As :meth:`PostgresLedger.commit`, possibly in a batch."""
         limits.require_payload(payload)
         self._require_own_process()
         self._answers.outcome((permit, payload))
@@ -84,7 +84,7 @@ class SharedPostgresLedger(PostgresLedger):
             except LedgerError as error:
                 if error.code != "ledger-rule":
                     raise
-        return [self._commit_alone(permit, payload) for permit, payload in answers]  # a rule that one of them breaks is not the others'
+        return [self._commit_alone(permit, payload) for permit, payload in answers]  # an answer that breaks a rule must not fail others
 
     def _commit_alone(self, permit: Permit, payload: bytes) -> LapwingError | None:
         try:

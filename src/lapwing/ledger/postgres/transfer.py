@@ -1,9 +1,9 @@
 """Moves a local ledger into PostgreSQL, without losing a charge.
 
-The local ledger is closed first, so that nothing is charged to it any more. Then everything it ever charged is charged again in the
-database through the functions of the protocol, answers included, in one transaction: all of it is there, or nothing is. The sums are
-compared inside that transaction. A failure at any point leaves either the closed local ledger alone (move again) or both with the same
-charges, of which only the one in the database is open.
+The local ledger is closed first, so that nothing more is charged to it. Then all its charges are charged again in the database through the
+functions of the protocol, answers included, in one transaction: all of them or none. The sums are compared inside that transaction. A
+failure at any point leaves either only the closed local ledger (move again) or both with the same charges, of which only the one in the
+database is open.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def move(
 ) -> PostgresLedger:
     """Move ``local`` into the database of ``dsn`` and open it there.
 
-    Every analyst who ever paid is admitted, without limits of their own. ``was_closed`` says whether the data set was closed to analysts
-    before the move, and stays so. (After a failed move this is unknown: then declare it closed, and re-open it.)
+    Admits every analyst who ever paid, without individual limits. ``was_closed`` says whether the data set was closed to analysts
+    before the move, and stays so. (After a failed move this is unknown: then pass True, and re-open the data set.)
     """
     require_extra()
     import psycopg
@@ -116,7 +116,7 @@ def _copied(
             raise _differs()
         charged += cost
     rest = lost_between(charged, state.spent)
-    if rest != Cost.zero():  # what an earlier restore charged again
+    if rest != Cost.zero():  # the amount that an earlier restore charged again
         budgets = (budget_text(state.budget), budget_text(state.ceiling))
         statement = (
             "SELECT lapwing.accept_override(%s, 'restored earlier', NULL, true, %s::pg_catalog.numeric, %s::pg_catalog.numeric,"
@@ -133,4 +133,4 @@ def _copied(
 
 
 def _differs() -> LedgerError:
-    return LedgerError("ledger-damaged", "the copy would not be the same as the local ledger; nothing was written")
+    return LedgerError("ledger-damaged", "the copy would differ from the local ledger; nothing was written")

@@ -1,7 +1,7 @@
-"""Checks all of a ledger on PostgreSQL: derives everything again from the entries, and compares.
+"""Checks a whole ledger on PostgreSQL: derives everything again from the entries, and compares.
 
-One read-only transaction sees one state; nothing is locked, and workers go on meanwhile. Linear in the entries; memory holds two hashes per
-charge. It trusts neither the functions of the database nor its constraints: the hashes and sums are computed here.
+One read-only transaction sees one state; it locks nothing, and workers continue meanwhile. Linear in the entries; memory holds two hashes
+per charge. It trusts neither the functions of the database nor its constraints: it computes the hashes and sums itself.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CHARGE = (
 
 @dataclass(slots=True)
 class _Derived:
-    """What the entries say."""
+    """The state derived from the entries."""
 
     head: str
     entries: int = 0
@@ -43,36 +43,36 @@ class _Derived:
     closed: bool = False
     budgets: str = ""
     policies: dict[str, str] = field(default_factory=dict)
-    """What a policy is about to the digest of what is in force."""
+    """Subject of a policy -> digest of the policy in force."""
     charges: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """Evidence of the reservation and of its end: ``reserved``, ``forfeited`` or the digest of the answer."""
+    """Number of the charge -> evidence of the reservation, and its end: ``reserved``, ``forfeited`` or the digest of the answer."""
     days: dict[str, tuple[str, Cost]] = field(default_factory=dict)
-    """Analyst (empty: all together) to the day and what was charged on it."""
+    """Analyst (empty: all together) -> the newest day and what was charged on it."""
     proposals: list[str] = field(default_factory=list)
     sought: dict[tuple[int, str], str | None] = field(default_factory=dict)
-    """The entries that anchors name, and when each was made; None until it is found."""
+    """Entries that anchors name -> when each was made; None until it is found."""
     problems: Counter[str] = field(default_factory=Counter)
 
 
 def verify(connection: Connection, source_id: str, *, anchors: Anchors | None) -> Verification:
     """Check the chain, the sums, every charge, every stored answer, the sub-budgets and the anchors of one source.
 
-    An anchor that was promised and is not there is a problem: one that the ledger was used with, or any where ``anchors`` are given.
+    A missing anchor is a problem if the ledger was used with it, or if ``anchors`` are given and none belongs to the ledger.
     """
     found: list[tuple[Verification, LedgerInDatabase]] = []
-    # Before the ledger, which may go on meanwhile: it then has what they name.
+    # Anchors are read before the ledger, which may grow meanwhile but still has the entries that they name.
     kept = {} if anchors is None else anchors.known(source_id)
     connection.read(lambda inside: found.append(_verified(inside, source_id, kept)))
     [(report, at)] = found
-    # And after it: by then each has the state that the ledger records for it.
+    # And again after it: by then each anchor has the state that the ledger records for it.
     later = {} if anchors is None else anchors.known(source_id)
     return replace(report, problems=(*report.problems, *_promises_broken(at, later, are_given=anchors is not None)))
 
 
 def _promises_broken(at: LedgerInDatabase, kept: Mapping[str, AnchorPoint | None], *, are_given: bool) -> list[str]:
-    """Promised anchors that are missing here, or present only as an older copy."""
+    """Problems with anchors that are missing, or present only as an older copy."""
     if are_given and not at.anchors and not any(kept.values()):
-        return ["[anchor-missing] none of the anchors that were given is of this ledger"]
+        return ["[anchor-missing] none of the given anchors belongs to this ledger"]
     try:
         require_anchors(at, kept)
     except LedgerError as error:
@@ -92,7 +92,7 @@ def _verified(
         f"SELECT {rows.STATE}, {_REST} FROM lapwing.data_set WHERE source_id = %s AND NOT superseded".encode(), [source_id]
     ).fetchall()
     if not states:
-        raise LedgerError("ledger-missing", "there is no ledger of this source in the database")
+        raise LedgerError("ledger-missing", "this source has no ledger in the database")
     columns, totals = states[0][:-8], states[0][-6:]
     state = rows.state_of(columns)
     at = LedgerInDatabase(state=state, sources=(), anchors=tuple(states[0][-8]), anchored=states[0][-7])
@@ -104,14 +104,14 @@ def _verified(
     wrong = derived.problems
     wrong["the state is not that of the newest entry"] += (derived.entries, derived.head) != (state.entries, state.head)
     wrong["the amount spent is not the sum of the entries"] += derived.spent != state.spent
-    wrong["more is spent than the budget has"] += not admits(state.budget, spent=state.spent, cost=Cost.zero())
+    wrong["more was spent than the budget allows"] += not admits(state.budget, spent=state.spent, cost=Cost.zero())
     wrong["the data set is open where the entries closed it, or the reverse"] += derived.closed != state.closed
     budgets = [row[4] for row in states] + [row[5] for row in states]
     wrong["the budget or the ceiling is not the one the entries set"] += derived.budgets != rows.digest_of(*budgets)
     granted = [total for one in (state.budget, state.ceiling) for total in (one.loss_total, one.delta_total, one.pure_total)]
     compared = [None if total is None else int(total) for total in totals]
     wrong["a total that charges are compared with is not that of the budget"] += compared != granted
-    wrong["the anchor is of another ledger"] += sum(point.ledger_id != state.ledger_id for point in points.values())
+    wrong["the anchor belongs to another ledger"] += sum(point.ledger_id != state.ledger_id for point in points.values())
     wrong["the ledger is behind its anchor"] += list(derived.sought.values()).count(None)
     charges, answers = _check_charges(connection, state.ledger_id, derived)
     _check_policies(connection, state.ledger_id, derived)
@@ -140,7 +140,7 @@ def _take(derived: _Derived, row: tuple[Any, ...]) -> None:
     head = rows.digest_of(*rows.with_later(fields, pure))
     derived.problems["the chain is broken"] += chained != head
     derived.problems["an entry is missing"] += entry_id != derived.entries + 1
-    # Going on from what is stored: one broken link is one problem, not as many as there are entries after it.
+    # Continue from the stored hash, so that one broken link counts as one problem.
     derived.head, derived.entries = chained, entry_id
     cost = rows.cost_of(loss, delta, pure)
     derived.spent += cost
@@ -154,7 +154,7 @@ def _take(derived: _Derived, row: tuple[Any, ...]) -> None:
                 derived.days[who] = _day_after(derived.days.get(who), at[:10], replace(cost, delta=0))
         case EntryKind.COMMIT | EntryKind.FORFEIT:
             reserved, end = derived.charges.get(charge_id, ("", "never reserved"))
-            derived.problems["a charge ends that is not open"] += end != "reserved"
+            derived.problems["an entry ends a charge that is not open"] += end != "reserved"
             derived.charges[charge_id] = (reserved, evidence if kind == EntryKind.COMMIT else "forfeited")
         case EntryKind.CLOSE | EntryKind.REOPEN:
             derived.closed = kind == EntryKind.CLOSE
@@ -172,7 +172,7 @@ def _take(derived: _Derived, row: tuple[Any, ...]) -> None:
 
 
 def _check_charges(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str, derived: _Derived) -> tuple[int, int]:
-    """Every charge is the one its entries describe, every answer has its digest, and the sub-budgets add up. Counts of both."""
+    """Check that charges match their entries, answers their digests, and sub-budgets their sums. Counts charges and answers."""
     wrong = derived.problems
     count = answers = 0
     by_analyst: dict[str, Cost] = {}
@@ -206,14 +206,14 @@ def _check_charges(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: s
 
 
 def _day_after(counted: tuple[str, Cost] | None, day: str, cost: Cost) -> tuple[str, Cost]:
-    """The day only moves forwards: what is charged when the clock was put back counts on the day that was reached."""
+    """The day only moves forwards: after the clock was set back, charges count towards the latest day that was reached."""
     if counted is None or counted[0] < day:
         return day, cost
     return counted[0], counted[1] + cost
 
 
 def _check_days(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str, derived: _Derived) -> None:
-    """What counts against the limits of a day is what the entries of that day charged."""
+    """Check that the amounts of the newest day are the sums of the entries of that day."""
     for table, name in (("data_set", "''"), ("analyst", "analyst")):
         statement = f"SELECT {name}, day::text, day_loss::text, day_pure::text FROM lapwing.{table} WHERE ledger_id = %s"
         for who, day, loss, pure in connection.execute(statement.encode(), [ledger_id]):
@@ -222,11 +222,11 @@ def _check_days(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str,
 
 
 def _check_proposals(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str, derived: _Derived) -> None:
-    """Every proposal is the one that its entry describes; before the second version of the schema, without the role of its session."""
+    """Check that proposals match their entries; before schema version 2, these did not include the role of the session."""
     statement = (
         "SELECT proposal_id::text, kind, target, proposed_by, budget, loss_total::text, delta_total::text, proposed_role,"
         " pure_total::text"
-        " FROM lapwing.proposal WHERE ledger_id = %s ORDER BY proposal.proposal_id"  # the number: the column of the result is a text
+        " FROM lapwing.proposal WHERE ledger_id = %s ORDER BY proposal.proposal_id"  # by the number: the column of the result is text
     )
     stored = connection.execute(statement.encode(), [ledger_id]).fetchall()
     evidence = [rows.digest_of(*rows.with_later(row if row[-1] else row[:-1], pure)) for *row, pure in stored]
@@ -243,17 +243,17 @@ _POLICIES = (
     ),
     ("analyst_group", "'group ' || group_name", ("loss_total", "delta_total"), ("pure_total",), "group"),
 )
-"""Table, what a policy is about, its columns, those that came later, and what it is called."""
+"""Table, subject of a policy, its columns, the columns of later versions, and its name in messages."""
 
 
 def _check_policies(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str, derived: _Derived) -> None:
-    """The limits, analysts and groups in force are those the newest entry about each set."""
+    """Check that the limits, analysts and groups in force are those set by the newest entry about each."""
     in_force = derived.policies
     for table, about, columns, later, kind in _POLICIES:
         texts = ", ".join(f"{column}::text" for column in (*columns, *later))
         for name, *row in connection.execute(f"SELECT {about}, {texts} FROM lapwing.{table} WHERE ledger_id = %s".encode(), [ledger_id]):
             if (name, row) == ("anchors", ["{}"]) and name not in in_force:
-                continue  # made by a version that knew of none
+                continue  # created by a version without such policies
             digest = rows.digest_of(*rows.with_later(row[: len(columns)], *row[len(columns) :]))
             derived.problems[f"no entry set the {kind} in force"] += in_force.pop(name, None) != digest
     derived.problems["an analyst or a group is missing"] += len(in_force)

@@ -13,10 +13,10 @@ _SQL = Path(__file__).resolve().parents[2] / "sql"
 
 
 def upgrade() -> None:
-    """The file as it is: it does not change after a release. The functions are made by ``lapwing.ledger.postgres.routines``."""
+    """Run the file, which does not change after a release. ``lapwing.ledger.postgres.routines`` creates the functions."""
     op.get_bind().exec_driver_sql((_SQL / "0001_tables.sql").read_text(encoding="utf-8").replace("%", "%%"))
 
 
 def downgrade() -> None:
-    """A ledger is never taken away by a migration."""
+    """A migration never removes a ledger."""
     raise NotImplementedError

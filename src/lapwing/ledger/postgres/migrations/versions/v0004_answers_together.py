@@ -1,4 +1,4 @@
-"""Answers that are stored together: a routine more, and no table is changed."""
+"""Answers that are stored together: a new routine, and no change of tables."""
 
 revision = "0004"
 down_revision = "0003"
@@ -7,9 +7,9 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Nothing of the tables; routines are made anew with every version."""
+    """Change no table; every version recreates the routines."""
 
 
 def downgrade() -> None:
-    """A ledger is never taken away by a migration."""
+    """A migration never removes a ledger."""
     raise NotImplementedError

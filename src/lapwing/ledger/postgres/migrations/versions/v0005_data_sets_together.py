@@ -1,4 +1,4 @@
-"""Reservations and answers of several data sets in one statement: routines, and no table is changed."""
+"""Reservations and answers of several data sets in one statement: new routines, and no change of tables."""
 
 revision = "0005"
 down_revision = "0004"
@@ -7,9 +7,9 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Nothing of the tables; routines are made anew with every version."""
+    """Change no table; every version recreates the routines."""
 
 
 def downgrade() -> None:
-    """A ledger is never taken away by a migration."""
+    """A migration never removes a ledger."""
     raise NotImplementedError
