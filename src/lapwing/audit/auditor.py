@@ -120,7 +120,7 @@ def audit_draws(
         known = score(place) if score is not None else None
         first = draw(left, samples), draw(right, samples)
         if any(len(outputs) != samples for outputs in first):
-            raise LapwingError("audit-invalid", "the mechanism did not run as often as asked")
+            raise LapwingError("audit-invalid", "the mechanism returned fewer or more outputs than requested")
         choosers = first[0][:chosen_runs], first[1][:chosen_runs]
         measured = first[0][chosen_runs:], first[1][chosen_runs:]
         for towards_right in (True, False):
@@ -166,8 +166,8 @@ def _test(
 def _require(samples: int, confidence: Fraction, choosing: Fraction, tests: int, *, pairs: int) -> None:
     require_exact(confidence, choosing)
     if type(samples) is not int or samples < SAMPLES_MIN:
-        raise LapwingError("audit-invalid", f"an audit needs at least {SAMPLES_MIN} runs of each side")
+        raise LapwingError("audit-invalid", f"an audit needs at least {SAMPLES_MIN} runs on each side")
     if not 0 < confidence < 1 or not 0 < choosing < 1:
-        raise LapwingError("audit-invalid", "the confidence and the share of choosing runs lie between 0 and 1")
+        raise LapwingError("audit-invalid", "the confidence and the share of choosing runs must be between 0 and 1")
     if pairs < 1 or type(tests) is not int or tests < 2 * pairs:
-        raise LapwingError("audit-invalid", "an audit needs a pair of neighbours, and counts two tests for each")
+        raise LapwingError("audit-invalid", "an audit needs a pair of neighbours, and at least two tests for each pair")

@@ -77,6 +77,6 @@ def tail_upper(hits: int, runs: int, probability: float) -> float:
 
 def _require(hits: int, runs: int, error: float) -> None:
     if not (type(hits) is int and type(runs) is int and 1 <= runs <= RUNS_MAX and 0 <= hits <= runs):
-        raise LapwingError("audit-invalid", f"hits are counted among 1 to {RUNS_MAX} runs")
+        raise LapwingError("audit-invalid", f"a bound needs 1 to {RUNS_MAX} runs, and no more hits than runs")
     if not 0.0 < error < 1.0:
-        raise LapwingError("audit-invalid", "the chance that a bound is wrong lies between 0 and 1")
+        raise LapwingError("audit-invalid", "the error probability of a bound must be between 0 and 1")

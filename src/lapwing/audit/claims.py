@@ -82,7 +82,7 @@ Claim: TypeAlias = Pure | Approximate | Concentrated | Gaussian
 def _require(parameter: Fraction, *, delta: Fraction = Fraction(0)) -> None:
     require_exact(parameter, delta)
     if parameter < 0 or not 0 <= delta < 1:
-        raise LapwingError("audit-invalid", "a claim's parameter is not negative, and its delta at least 0 and below 1")
+        raise LapwingError("audit-invalid", "the parameter of a claim must not be negative, and its delta must be at least 0 and below 1")
 
 
 def claim_of(event: Event, *, concentrated: bool = False) -> Claim:
@@ -90,7 +90,7 @@ def claim_of(event: Event, *, concentrated: bool = False) -> Claim:
     if event.rho is not None and (concentrated or event.epsilon is None):
         return Concentrated(event.rho, event.delta)
     if event.epsilon is None:
-        raise LapwingError("audit-invalid", "the event claims nothing that could be refuted")
+        raise LapwingError("audit-invalid", "the event claims nothing that an audit could refute")
     return Approximate(event.epsilon, event.delta) if event.delta else Pure(event.epsilon)
 
 

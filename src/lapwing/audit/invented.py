@@ -233,7 +233,7 @@ def _toml(value: object) -> str:
         case dict():
             return "{ " + ", ".join(f"{_toml_key(name)} = {_toml(item)}" for name, item in value.items()) + " }"
         case _:
-            raise TypeError("no catalogue holds such a value")
+            raise TypeError("a catalogue cannot contain a value of this type")
 
 
 def _toml_key(name: str) -> str:

@@ -127,12 +127,12 @@ class InventedProject:
     ) -> StatementAudit:
         """Audit one statement. ``tests`` is the number of tests that share the confidence: four for each statement."""
         if not 0 <= asks <= ASKS_MAX:
-            raise LapwingError("audit-invalid", f"from 0 to {ASKS_MAX} answers are asked for on each side")
+            raise LapwingError("audit-invalid", f"an audit can request 0 to {ASKS_MAX} answers on each side")
         default = self.sets[0].curator.declaration.defaults.epsilon
         price = default if epsilon is None else exact_number(epsilon, "epsilon")
         measured = [self._measure(data_set, statement, price) for data_set in self.sets]
         if len({(side.certified.digest, side.certified.cost) for side in measured}) != 1:
-            raise LapwingError("audit-plans-differ", "two neighbours got another plan or another price for the same statement")
+            raise LapwingError("audit-plans-differ", "two neighbours have different plans or prices for the same statement")
         results = dict(zip(map(id, self.sets), measured, strict=True))
         pairs = [(pair_of(results[id(left)], results[id(right)]), (left, right)) for left, right in self.neighbours()]
         worst, sides = max(pairs, key=lambda found: found[0].worth)

@@ -135,11 +135,11 @@ class _Tape:
             return output
         number = len(self.calls)
         if number >= len(self.recorded):
-            self._breach("a call that the other data set did not make")
+            self._breach("a call that the recorded run did not make")
             raise _Ended
         before = self.recorded[number]
         if mechanism != before.mechanism:
-            self._breach(f"another mechanism or other parameters: {type(mechanism).__name__} after {type(before.mechanism).__name__}")
+            self._breach(f"different mechanism or parameters: {type(mechanism).__name__} after {type(before.mechanism).__name__}")
             raise _Ended
         moved = _moved_too_far(mechanism, before.value, value)
         if moved is not None:
@@ -207,11 +207,11 @@ def replay(program: Program[Data, Result], neighbour: Data, recording: Recording
     except _Ended:
         return tape.breaches
     except LapwingError as error:
-        return [*tape.breaches, Breach(len(tape.calls), f"an error that the other data set did not raise: {error.code}")]
+        return [*tape.breaches, Breach(len(tape.calls), f"an error that the recorded run did not raise: {error.code}")]
     if len(tape.calls) < len(recording.calls):
-        tape._breach("it stopped before a call that the other data set made")
+        tape._breach("the program stopped before a call that the recorded run made")
     elif result != recording.result:
-        tape._breach("another result from the same noisy outputs: something got past the noise")
+        tape._breach("different results from the same noisy outputs: the result depends on exact values")
     return tape.breaches
 
 

@@ -153,7 +153,7 @@ def _compare_paths(pair: Pair, *, runs: int) -> None:
         if runs and not same_law(
             whole_releases(pair, right=right, runs=runs), tiled_ratios(pair, right=right, runs=10 * runs), error=SAME_LAW_ERROR
         ):
-            raise LapwingError("audit-paths-differ", "releases one by one follow another law than releases drawn at once")
+            raise LapwingError("audit-paths-differ", "single releases follow a different law than releases drawn at once")
 
 
 def measured(

@@ -27,7 +27,7 @@ class DigitalGoodsAuction:
     def __init__(self, prices: Sequence[Fraction], *, epsilon: Fraction | None = None, factor: Fraction | None = None) -> None:
         require_exact(*prices)
         if not prices or min(prices) < 0 or max(prices) == 0 or len(set(prices)) != len(prices):
-            raise LapwingError("game-invalid", "an auction has different prices, none of them negative and not all of them 0")
+            raise LapwingError("game-invalid", "the prices of an auction must be distinct and not negative, and not all 0")
         self.outcomes = tuple(Fraction(price) for price in prices)
         self.choice = ExponentialChoice(epsilon=epsilon, sensitivity=max(self.outcomes), factor=factor)
         self._worth: dict[Fraction, tuple[Fraction, ...]] = {}

@@ -102,7 +102,7 @@ class _Tables(Generic[Type, Outcome]):
         self.types = types
         self.outcomes = tuple(mechanism.outcomes)
         if not self.outcomes or len(set(self.outcomes)) != len(self.outcomes):  # what is seen is the outcome, and not its place in a list
-            raise LapwingError("game-invalid", "a mechanism has at least one outcome, each listed once")
+            raise LapwingError("game-invalid", "a mechanism must have at least one outcome, and list each once")
         self._laws: dict[tuple[int, ...], _Law[Outcome]] = {}
         self._scaled: dict[int, tuple[Sequence[Fraction], _Amounts]] = {}
 
@@ -118,13 +118,13 @@ class _Tables(Generic[Type, Outcome]):
             # No proof that the order never counts, but whoever made it count finds out.
             turned = named[1:] + named[:1]
             if turned != named and tuple(self.mechanism.weights(turned)) != weights:
-                raise LapwingError("game-invalid", "the weights of a mechanism depend on who reports what, and not on the reports alone")
+                raise LapwingError("game-invalid", "the weights of a mechanism may depend on the reports only, not on who reports what")
             if len(weights) != len(self.outcomes) or any(weight.sign() < 0 for weight in weights):
-                raise LapwingError("game-invalid", "a mechanism has one weight for each outcome, and none is negative")
+                raise LapwingError("game-invalid", "a mechanism must give one weight for each outcome, and none may be negative")
             low, high = zip(*(weight.enclosure() for weight in weights), strict=True)
             whole = (sum(low), sum(high))
             if whole[0] <= 0:
-                raise LapwingError("game-invalid", "the weights of a mechanism have a positive sum, of at least 2^-160")
+                raise LapwingError("game-invalid", "the weights of a mechanism must have a sum of at least 2^-160")
             found = self._laws[key] = _Law(WeightedOutcomes(self.outcomes, weights), low, high, whole)
         return found
 
@@ -134,7 +134,7 @@ class _Tables(Generic[Type, Outcome]):
         if known is not None:
             return known[1]
         if len(amounts) != len(self.outcomes):
-            raise LapwingError("game-invalid", "there is one amount for each outcome")
+            raise LapwingError("game-invalid", "a mechanism must give one amount for each outcome")
         require_exact(*amounts)
         exact = tuple(Fraction(amount) for amount in amounts)
         unit = math.lcm(*(amount.denominator for amount in exact))
@@ -160,9 +160,9 @@ def certify(mechanism: ReportMechanism[Type, Outcome], types: Sequence[Type], n:
     """
     listed = require_types(types, n)
     if type(liars) is not int or not 1 <= liars <= n:
-        raise LapwingError("game-invalid", "there is at least one liar, and not more than people")
+        raise LapwingError("game-invalid", "the number of liars must be at least 1 and at most the number of people")
     if _cases(len(listed), n, liars) > CASES_MAX:
-        raise Refused("game-too-large", "there are too many profiles to go through all of them", hint="fewer people, types or liars")
+        raise Refused("game-too-large", "the game has too many profiles to enumerate", hint="use fewer people, types or liars")
     tables = _Tables(mechanism, listed)
     gain, ratio = _lies(tables, n, liars)
     return GameReport(

@@ -94,7 +94,7 @@ def least_share(*, gap: Fraction, gain: ExactNumber) -> ExactNumber:
     """The least share of the commitment mechanism with ``share * gap >= (1 - share) * gain``: ``gain / (gain + gap)``."""
     require_exact(gap)
     if gap <= 0 or gain.sign() < 0:
-        raise LapwingError("game-invalid", "a lie must cost something where people are held to it, and a largest gain is not negative")
+        raise LapwingError("game-invalid", "the gap must be positive, and the largest gain must not be negative")
     return gain / (gain + gap)
 
 
@@ -102,7 +102,7 @@ def is_truthful_share(share: Fraction, *, gap: Fraction, gain: ExactNumber) -> b
     """Whether ``share * gap >= (1 - share) * gain``, decided exactly."""
     require_exact(share, gap)
     if not 0 <= share <= 1:
-        raise LapwingError("game-invalid", "a share is between 0 and 1")
+        raise LapwingError("game-invalid", "a share must be between 0 and 1")
     return gain * (1 - Fraction(share)) <= share * gap
 
 
@@ -122,7 +122,7 @@ class CommitmentMixture(Generic[Type, Outcome, Reaction]):
     def __init__(self, game: ReactionGame[Type, Outcome, Reaction], *, share: Fraction) -> None:
         require_exact(share)
         if not 0 <= share <= 1:
-            raise LapwingError("game-invalid", "a share is between 0 and 1")
+            raise LapwingError("game-invalid", "a share must be between 0 and 1")
         self.game = game
         self.share = Fraction(share)
         self.outcomes: tuple[Outcome | HeldToReports[Outcome], ...] = (

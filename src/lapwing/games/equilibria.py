@@ -20,9 +20,9 @@ def regret(payoff: Payoff[Action], actions: Sequence[Sequence[Action]], profile:
     """The most that any one player would gain by another action, the others' being kept."""
     chosen = tuple(profile)
     if len(chosen) != len(actions) or any(action not in own for action, own in zip(chosen, actions, strict=True)):
-        raise LapwingError("game-invalid", "a profile has one action of each player")
+        raise LapwingError("game-invalid", "a profile must have one action for each player")
     if not chosen:
-        raise LapwingError("game-invalid", "a game has at least one player")
+        raise LapwingError("game-invalid", "a game must have at least one player")
     gains = (
         _exactly(payoff(player, (*chosen[:player], action, *chosen[player + 1 :]))) - _exactly(payoff(player, chosen))
         for player, own in enumerate(actions)

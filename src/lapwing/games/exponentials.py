@@ -53,7 +53,7 @@ class SumOfExponentials:
     def __init__(self, terms: Mapping[Fraction, Fraction]) -> None:
         require_exact(*terms, *terms.values())
         if any(abs(exponent) > EXPONENT_MAX for exponent in terms):
-            raise LapwingError("game-invalid", f"an exponent of e is at most {EXPONENT_MAX}")
+            raise LapwingError("game-invalid", f"the absolute value of an exponent of e must be at most {EXPONENT_MAX}")
         self._terms = {Fraction(exponent): Fraction(coefficient) for exponent, coefficient in terms.items() if coefficient}
 
     @classmethod
@@ -175,7 +175,7 @@ class ExactNumber:
 
     def __post_init__(self) -> None:
         if self.denominator.sign() <= 0:
-            raise LapwingError("game-invalid", "the denominator of a number is positive")
+            raise LapwingError("game-invalid", "the denominator of a number must be positive")
 
     @classmethod
     def of(cls, amount: ExactNumber | SumOfExponentials | Fraction | int) -> ExactNumber:
@@ -204,7 +204,7 @@ class ExactNumber:
         second = ExactNumber.of(other)
         sign = second.numerator.sign()
         if sign == 0:
-            raise LapwingError("game-invalid", "a number is divided by 0")
+            raise LapwingError("game-invalid", "a number cannot be divided by 0")
         flip = Fraction(sign)
         return ExactNumber((self.numerator * second.denominator).times(flip), (self.denominator * second.numerator).times(flip))
 
@@ -240,7 +240,7 @@ class ExactNumber:
         return self.compare(other) == 0
 
     def __hash__(self) -> int:
-        raise TypeError("equal numbers may be written in many ways, so a number is no key")
+        raise TypeError("equal numbers can have different representations, so a number cannot be hashed")
 
     def __lt__(self, other: ExactNumber | Fraction | int) -> bool:
         return self.compare(other) < 0

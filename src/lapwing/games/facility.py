@@ -28,7 +28,7 @@ class FacilityLocation:
     ) -> None:
         require_exact(*spots)
         if len(set(spots)) != len(spots) or len(spots) < 2 or type(facilities) is not int or not 1 <= facilities <= len(spots):
-            raise LapwingError("game-invalid", "there are at least two different spots, and a facility needs one of its own")
+            raise LapwingError("game-invalid", "a street needs at least two distinct spots, and each facility needs its own spot")
         self.spots = tuple(sorted(Fraction(spot) for spot in spots))
         self.length = self.spots[-1] - self.spots[0]
         self.outcomes: tuple[tuple[Fraction, ...], ...] = tuple(combinations(self.spots, facilities))

@@ -61,7 +61,7 @@ def rational_weights(scores: Sequence[Fraction], *, factor: Fraction) -> tuple[S
     """``factor ** score`` for integer scores: the exponential mechanism with ``exp(rate) = factor``. All its chances are fractions."""
     require_exact(factor, *scores)
     if factor <= 0 or any(Fraction(score).denominator != 1 for score in scores):
-        raise LapwingError("game-invalid", "weights by a rational factor need a positive factor and scores that are integers")
+        raise LapwingError("game-invalid", "weights by a rational factor need a positive factor and integer scores")
     return tuple(rational(Fraction(factor) ** int(score)) for score in scores)
 
 
@@ -79,11 +79,11 @@ class ExponentialChoice:
         self.rate: Fraction | None = None
         self.factor = factor
         if (epsilon is None) == (factor is None) or sensitivity <= 0:
-            raise LapwingError("game-invalid", "a choice has either an epsilon or a factor, and a positive sensitivity")
+            raise LapwingError("game-invalid", "a choice needs either an epsilon or a factor, and a positive sensitivity")
         if epsilon is not None:
             require_exact(epsilon)
             if epsilon < 0:
-                raise LapwingError("game-invalid", "an epsilon is not negative")
+                raise LapwingError("game-invalid", "epsilon must not be negative")
             self.rate = Fraction(epsilon) / (2 * sensitivity)
 
     def weights(self, scores: Sequence[Fraction]) -> tuple[SumOfExponentials, ...]:
@@ -98,7 +98,7 @@ def require_types(types: Sequence[Type], n: int) -> tuple[Type, ...]:
     """The types, if they are at least two different ones and there is at least one person (else code ``game-invalid``)."""
     listed = tuple(types)
     if len(set(listed)) != len(listed) or len(listed) < 2:
-        raise LapwingError("game-invalid", "a game has at least two types, each listed once")
+        raise LapwingError("game-invalid", "a game must have at least two types, each listed once")
     if type(n) is not int or n < 1:
-        raise LapwingError("game-invalid", "the number of people is an integer of at least 1")
+        raise LapwingError("game-invalid", "the number of people must be an integer of at least 1")
     return listed

@@ -103,7 +103,7 @@ class GameReport(Generic[Type, Outcome]):
     def lie_ratio(self) -> ExactNumber | None:
         """The largest factor by which a lie multiplies an expected utility, at least 1; None if it is infinite (:attr:`ratio_known`)."""
         if self.worst_ratio is None:
-            raise LapwingError("game-invalid", "some utility is negative, so factors of utilities say nothing")
+            raise LapwingError("game-invalid", "some utility is negative, so ratios of utilities mean nothing")
         ratio = self.worst_ratio.ratio
         return ratio if ratio is None or ratio > 1 else ExactNumber.of(1)
 

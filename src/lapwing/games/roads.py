@@ -44,10 +44,10 @@ class RoadGame(Generic[Type]):
         worst = max((detour for own in self.detours.values() for detour in own), default=Fraction(2))
         if len(numbers) != 1 or numbers < {1} or min(numbers) < 2 or slope < 0 or worst + slope > 1:
             raise LapwingError(
-                "game-invalid", "all types see the same roads, at least two, and no road is worth less than 0 or more than 1"
+                "game-invalid", "all types must have the same roads, at least two, and the worth of a road must be between 0 and 1"
             )
         if any(detour < 0 for own in self.detours.values() for detour in own):
-            raise LapwingError("game-invalid", "a detour is not negative")
+            raise LapwingError("game-invalid", "a detour must not be negative")
         self.roads = numbers.pop()
 
     def worth(self, type_: Type, road: int, load: Fraction) -> Fraction:
@@ -70,7 +70,7 @@ class EquilibriumSelection(Generic[Type]):
 
     def __init__(self, game: RoadGame[Type], n: int, *, epsilon: Fraction, steps: int = 2, obedient: bool = False) -> None:
         if type(n) is not int or n < 2 or type(steps) is not int or steps < 1:
-            raise LapwingError("game-invalid", "at least two people drive, and chances have at least one step")
+            raise LapwingError("game-invalid", "the game needs at least two people, and steps must be at least 1")
         self.game = game
         self.n = n
         self.obedient = obedient

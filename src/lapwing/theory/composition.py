@@ -63,7 +63,7 @@ def worst_pair(guarantee: Guarantee) -> LossLaw:
     ``-epsilon`` with odds ``exp(epsilon) : 1`` (Kairouz, Oh and Viswanath 2015). So composing these is composing the worst.
     """
     if guarantee.delta >= 1:
-        raise LapwingError("theory-argument", "delta is below 1")
+        raise LapwingError("theory-argument", "delta must be below 1")
     kept, odds = 1 - guarantee.delta, guarantee.odds
     likely, unlikely = kept * odds / (1 + odds), kept / (1 + odds)
     first = {"certain": guarantee.delta, "likely": likely, "unlikely": unlikely}
@@ -80,7 +80,7 @@ def optimal_delta(guarantee: Guarantee, *, count: int, odds: Fraction) -> Fracti
     require_exact(odds)
     _require_count(count)
     if odds < 1 or guarantee.delta >= 1:
-        raise LapwingError("theory-argument", "odds are at least 1, and delta is below 1")
+        raise LapwingError("theory-argument", "odds must be at least 1, and delta must be below 1")
     # In integers: w = n/d gives terms C(k, i) max(0, n^i d^(k-i) - odds n^(k-i) d^i) over (n + d)^k.
     n, d = guarantee.odds.numerator, guarantee.odds.denominator
     over, under = odds.numerator, odds.denominator
@@ -109,7 +109,7 @@ def optimal_delta_of_different(guarantees: Sequence[Guarantee], *, odds: Fractio
     Murtagh and Vadhan 2016, theorem 1.5. Equal losses are merged on the way, so few different guarantees are cheap.
     """
     if len(guarantees) > ENUMERATED_MAX:
-        raise LapwingError("number-too-large", f"at most {ENUMERATED_MAX} different guarantees are composed optimally")
+        raise LapwingError("number-too-large", f"optimal composition accepts at most {ENUMERATED_MAX} different guarantees")
     require_exact(odds)
     law = LossLaw(mass={Fraction(1): Fraction(1)}, infinite=Fraction(0))
     for guarantee in guarantees:
@@ -126,7 +126,7 @@ def optimal_odds(guarantee: Guarantee, *, count: int, delta: Fraction) -> Fracti
     _require_count(count)
     low, high = Fraction(1), guarantee.odds**count
     if optimal_delta(guarantee, count=count, odds=high) > delta:
-        raise LapwingError("theory-argument", "no odds are enough: delta is below 1 - (1 - delta of one part)^count")
+        raise LapwingError("theory-argument", "no odds are large enough: delta is below 1 - (1 - delta of one part)^count")
     if optimal_delta(guarantee, count=count, odds=low) <= delta:
         return low
     while high - low > low / 10**12:
@@ -145,7 +145,7 @@ def parallel(epsilons: Sequence[Fraction], *, parts_per_unit: int) -> Fraction:
     """
     require_exact(*epsilons)
     if type(parts_per_unit) is not int or parts_per_unit < 1 or any(epsilon < 0 for epsilon in epsilons):
-        raise LapwingError("theory-argument", "a unit lies in at least one part, and epsilons are not negative")
+        raise LapwingError("theory-argument", "a unit must be in at least one part, and epsilons must not be negative")
     return sum(sorted(epsilons, reverse=True)[:parts_per_unit], Fraction(0))
 
 
@@ -158,7 +158,7 @@ def pure_to_rho(epsilon: Fraction) -> Fraction:
 def pure_to_renyi_upper(guarantee: Guarantee, *, order: int) -> Fraction:
     """At least the largest Rényi divergence of an integer order between laws with this pure guarantee: that of randomised response."""
     if guarantee.delta or type(order) is not int or order < 2:
-        raise LapwingError("theory-argument", "a Rényi divergence is bounded for delta = 0 and, here, integer orders of at least 2")
+        raise LapwingError("theory-argument", "this bound needs delta = 0 and an integer order of at least 2")
     odds = guarantee.odds
     return ln_upper((odds**order + odds ** (1 - order)) / (1 + odds)) / (order - 1)
 
@@ -196,7 +196,7 @@ def how_many(rule: Rule, *, each_epsilon: Fraction, epsilon: Fraction, delta: Fr
     _require(epsilon=each_epsilon, count=1, delta=delta)
     require_exact(epsilon)
     if epsilon <= 0:
-        raise LapwingError("theory-argument", "a budget's epsilon is positive")
+        raise LapwingError("theory-argument", "the epsilon of a budget must be positive")
     match rule:
         case Rule.BASIC:
             return math.floor(epsilon / each_epsilon)
@@ -243,7 +243,7 @@ def _largest(*, fits: Callable[[int], bool], too_many: Callable[[int], bool]) ->
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     if not too_many(high):
-        raise LapwingError("theory-argument", "the budget lies exactly between two counts, closer than the bounds can tell")
+        raise LapwingError("theory-argument", "the budget is too close to the limit between two counts for the bounds to decide")
     return low
 
 
@@ -257,11 +257,11 @@ def _grid_down(x: Fraction) -> Fraction:
 
 def _require_count(count: int) -> None:
     if type(count) is not int or not 1 <= count <= COUNT_MAX:
-        raise LapwingError("theory-argument", f"a composition has from 1 to {COUNT_MAX} mechanisms")
+        raise LapwingError("theory-argument", f"a composition must have 1 to {COUNT_MAX} mechanisms")
 
 
 def _require(*, epsilon: Fraction, count: int, delta: Fraction) -> None:
     require_exact(epsilon, delta)
     _require_count(count)
     if not (epsilon > 0 and 0 < delta < 1):
-        raise LapwingError("theory-argument", "epsilon is positive, and delta is above 0 and below 1")
+        raise LapwingError("theory-argument", "epsilon must be positive, and delta must be above 0 and below 1")

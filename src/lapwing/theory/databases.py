@@ -41,7 +41,7 @@ class Universe(Generic[Record]):
 
     def __post_init__(self) -> None:
         if not self.records or len(set(self.records)) != len(self.records):
-            raise LapwingError("universe-invalid", "a universe has at least one record and lists each once")
+            raise LapwingError("universe-invalid", "a universe must have at least one record, and list each once")
 
     def histogram(self, rows: Iterable[Record]) -> Histogram:
         """The histogram form of a multiset of rows; refuses a row from outside the universe (code ``database-invalid``)."""
@@ -64,7 +64,7 @@ class Universe(Generic[Record]):
     def require(self, database: Histogram) -> None:
         """Stop (code ``database-invalid``) what is not a histogram over this universe."""
         if len(database) != len(self.records) or any(type(count) is not int or count < 0 for count in database):
-            raise LapwingError("database-invalid", "a histogram has one count, not negative, for each record of the universe")
+            raise LapwingError("database-invalid", "a histogram must have one non-negative count for each record of the universe")
 
 
 def size(database: Histogram) -> int:
@@ -111,7 +111,7 @@ def _histograms(*, records: int, rows: int) -> Iterator[Histogram]:
 def databases(universe: Universe[Record], *, size_max: int) -> Iterator[Histogram]:
     """All databases of at most this many rows, smallest first, each once."""
     if size_max < 0:
-        raise LapwingError("database-invalid", "the number of rows of a database is not negative")
+        raise LapwingError("database-invalid", "the number of rows of a database must not be negative")
     records = len(universe.records)
     _require_few(math.comb(size_max + records, records))
     for rows in range(size_max + 1):
@@ -175,7 +175,7 @@ class Population(Generic[Record]):
 
     def __post_init__(self) -> None:
         if self.users < 1 or self.rows_per_user_max < 1:
-            raise LapwingError("universe-invalid", "a population has at least one user, who may have at least one row")
+            raise LapwingError("universe-invalid", "a population must have at least one user, who may have at least one row")
 
     def contributions(self) -> tuple[Histogram, ...]:
         """Everything one user can contribute, nothing included."""

@@ -24,7 +24,7 @@ def require_law(law: Mapping[Output, Fraction]) -> None:
     """Refuses (``law-invalid``) what is not a law: every probability exact and at least 0, the sum exactly 1."""
     require_exact(*law.values())
     if any(probability < 0 for probability in law.values()) or sum(law.values()) != 1:
-        raise LapwingError("law-invalid", "the probabilities of a law are at least 0 and sum to 1 exactly")
+        raise LapwingError("law-invalid", "the probabilities of a law must be at least 0 and sum to exactly 1")
 
 
 def _pairs(first: Mapping[Output, Fraction], second: Mapping[Output, Fraction]) -> Iterator[tuple[Fraction, Fraction]]:
@@ -71,7 +71,7 @@ def hockey_stick(first: Mapping[Output, Fraction], second: Mapping[Output, Fract
     """
     require_exact(odds)
     if odds < 0:
-        raise LapwingError("theory-argument", "odds are not negative")
+        raise LapwingError("theory-argument", "odds must not be negative")
     return sum((max(Fraction(0), p - odds * q) for p, q in _pairs(first, second)), Fraction(0))
 
 
@@ -91,7 +91,7 @@ def odds_approximate(first: Mapping[Output, Fraction], second: Mapping[Output, F
     """
     require_exact(delta)
     if not 0 <= delta < 1:
-        raise LapwingError("theory-argument", "delta is at least 0 and below 1")
+        raise LapwingError("theory-argument", "delta must be at least 0 and below 1")
     pairs = list(_pairs(first, second))
     above, below = sum((p for p, q in pairs if q == 0), Fraction(0)), Fraction(0)
     if above > delta:
@@ -127,7 +127,7 @@ def kl_upper(first: Mapping[Output, Fraction], second: Mapping[Output, Fraction]
 def renyi_power(first: Mapping[Output, Fraction], second: Mapping[Output, Fraction], *, order: int) -> Fraction | None:
     """``exp((a-1) D_a(P || Q))``, the sum of ``P(o)^a Q(o)^(1-a)``, for an integer order a of at least 2. Exact."""
     if type(order) is not int or order < 2:
-        raise LapwingError("theory-argument", "the power is rational for integer orders of at least 2")
+        raise LapwingError("theory-argument", "the order must be an integer of at least 2")
     total = Fraction(0)
     for p, q in _pairs(first, second):
         if q == 0:
@@ -173,5 +173,5 @@ def _order(order: Fraction | None) -> Fraction | None:
         return None
     require_exact(order)
     if order < 1:
-        raise LapwingError("theory-argument", "a Rényi order is at least 1")
+        raise LapwingError("theory-argument", "a Rényi order must be at least 1")
     return Fraction(order)

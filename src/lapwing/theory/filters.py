@@ -86,7 +86,7 @@ class AdvancedFilter:
     def __post_init__(self) -> None:
         require_exact(self.epsilon, self.delta_slack, self.delta_parts, self.squares_spent, self.delta_spent)
         if not (self.epsilon > 0 and 0 < self.delta_slack < 1 and 0 <= self.delta_parts < 1):
-            raise LapwingError("theory-argument", "a filter has a positive epsilon and deltas between 0 and 1, the slack positive")
+            raise LapwingError("theory-argument", "a filter needs a positive epsilon, a positive delta_slack, and deltas between 0 and 1")
 
     def rho_limit(self) -> Fraction:
         """At most the largest rho this filter admits: ``(epsilon / (sqrt(L + epsilon) + sqrt(L)))^2``."""
@@ -97,7 +97,7 @@ class AdvancedFilter:
         """Whether a mechanism with these parameters may run."""
         require_exact(epsilon, delta)
         if epsilon < 0 or delta < 0:
-            raise LapwingError("theory-argument", "a charge is not negative")
+            raise LapwingError("theory-argument", "a charge must not be negative")
         return (self.squares_spent + epsilon**2) / 2 <= self.rho_limit() and self.delta_spent + delta <= self.delta_parts
 
     def charged(self, *, epsilon: Fraction, delta: Fraction = Fraction(0)) -> AdvancedFilter:
@@ -125,7 +125,7 @@ class ConcentratedOdometer:
     def __post_init__(self) -> None:
         require_exact(self.delta, *self.levels)
         if not self.levels or self.levels[0] <= 0 or list(self.levels) != sorted(set(self.levels)) or not 0 < self.delta < 1:
-            raise LapwingError("theory-argument", "levels are positive and increase, and delta is above 0 and below 1")
+            raise LapwingError("theory-argument", "levels must be positive and increasing, and delta must be above 0 and below 1")
 
     def reading(self, rho_spent: Fraction) -> Fraction | None:
         """At least the bound on the loss after this much rho, however it was spent; None beyond the last level."""
@@ -205,7 +205,7 @@ def crossing_probability(*, odds: Fraction, steps_allowed: Sequence[int]) -> Fra
     """
     require_exact(odds)
     if odds < 1:
-        raise LapwingError("theory-argument", "odds are at least 1")
+        raise LapwingError("theory-argument", "odds must be at least 1")
     # Integers over (n + d)^step, so that nothing is reduced on the way.
     up, down = Fraction(odds).numerator, Fraction(odds).denominator
     position = {0: 1}

@@ -32,7 +32,7 @@ def exact_law(law: Mapping[Output, Fraction]) -> dict[Output, Fraction]:
     """The law without its zeros; stops (code ``law-invalid``) what is not an exact probability law."""
     require_exact(*law.values())
     if any(probability < 0 for probability in law.values()) or sum(law.values()) != 1:
-        raise LapwingError("law-invalid", "the probabilities of a law are not negative and sum to exactly 1")
+        raise LapwingError("law-invalid", "the probabilities of a law must be at least 0 and sum to exactly 1")
     return {output: Fraction(probability) for output, probability in law.items() if probability}
 
 
@@ -91,7 +91,7 @@ def truncated(mechanism: FiniteMechanism[Database, int], *, low: int, high: int)
     (Throwing them away and drawing again is something else, and does cost: ``lapwing.theory.broken``: ``renormalised_truncation``.)
     """
     if low > high:
-        raise LapwingError("number-invalid", "an interval of outputs has its lower end first")
+        raise LapwingError("number-invalid", "the lower end of an interval of outputs must not be above its upper end")
     return post_processed(mechanism, lambda output: min(max(output, low), high))
 
 
@@ -135,7 +135,7 @@ def poisson_subsampled(mechanism: FiniteMechanism[Histogram, Output], *, rate: F
     """
     require_exact(rate)
     if not 0 <= rate <= 1:
-        raise LapwingError("number-invalid", "a sampling rate is between 0 and 1")
+        raise LapwingError("number-invalid", "a sampling rate must be between 0 and 1")
 
     def sample(database: Histogram) -> dict[Histogram, Fraction]:
         def kept(counts: Histogram) -> Fraction:
@@ -153,7 +153,7 @@ def uniformly_subsampled(mechanism: FiniteMechanism[Histogram, Output], *, rows:
     For bounded neighbours of ``n >= rows`` rows, odds ``o`` become ``1 + (rows / n) * (o - 1)`` (Balle, Barthe and Gaboardi 2018).
     """
     if rows < 0:
-        raise LapwingError("number-invalid", "the number of rows of a sample is not negative")
+        raise LapwingError("number-invalid", "the number of rows of a sample must not be negative")
 
     def sample(database: Histogram) -> dict[Histogram, Fraction]:
         draws = min(rows, size(database))

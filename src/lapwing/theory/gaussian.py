@@ -43,7 +43,7 @@ def mu_squared(*, sensitivity: Fraction, sigma_squared: Fraction) -> Fraction:
     """The square of mu for Gaussian noise of this variance on a value that moves by at most ``sensitivity`` (in L2). Exact."""
     require_exact(sensitivity, sigma_squared)
     if sensitivity < 0 or sigma_squared <= 0:
-        raise LapwingError("theory-argument", "a sensitivity is not negative and a variance is positive")
+        raise LapwingError("theory-argument", "a sensitivity must not be negative, and a variance must be positive")
     return Fraction(sensitivity) ** 2 / sigma_squared
 
 
@@ -85,7 +85,7 @@ def sigma_classic(*, epsilon: Fraction, delta: Fraction, sensitivity: Fraction) 
     """
     require_exact(epsilon, delta, sensitivity)
     if not (0 < epsilon < 1 and 0 < delta < 1 and sensitivity > 0):
-        raise LapwingError("theory-argument", "the classic calibration is proved for 0 < epsilon < 1, 0 < delta < 1")
+        raise LapwingError("theory-argument", "the classic calibration is proved only for 0 < epsilon < 1 and 0 < delta < 1")
     return sqrt_upper(2 * ln_upper(Fraction(5, 4) / delta)) * sensitivity / epsilon
 
 
@@ -136,7 +136,7 @@ def pure_mu_upper(guarantee: Guarantee) -> Fraction:
     there.
     """
     if guarantee.delta:
-        raise LapwingError("theory-argument", "only a pure guarantee is a Gaussian one")
+        raise LapwingError("theory-argument", "only a guarantee with delta = 0 implies Gaussian privacy")
     return max(Fraction(0), 2 * _quantile(1 / (1 + guarantee.odds))[1])
 
 
@@ -150,7 +150,7 @@ def discrete_mu_squared(*, sensitivity_squared: int, sigma_squared: Fraction, sm
     """
     require_exact(sigma_squared, smoothing_squared)
     if type(sensitivity_squared) is not int or sensitivity_squared < 0 or not 0 < smoothing_squared < sigma_squared:
-        raise LapwingError("theory-argument", "a squared sensitivity is a natural number, and the smoothing is below the variance")
+        raise LapwingError("theory-argument", "a squared sensitivity must be a natural number, and smoothing must be below the variance")
     return sensitivity_squared / (Fraction(sigma_squared) - smoothing_squared)
 
 
@@ -163,7 +163,7 @@ def discrete_closeness_upper(*, cells: int, smoothing_squared: Fraction = Fracti
     """
     require_exact(smoothing_squared)
     if type(cells) is not int or not 0 <= cells <= 10**15 or smoothing_squared < 1:
-        raise LapwingError("theory-argument", "there are at most 10^15 cells, and the smoothing is at least 1")
+        raise LapwingError("theory-argument", "cells must be at most 10^15, and the smoothing must be at least 1")
     first = exp_upper(-2 * PI_LOWER**2 * Fraction(smoothing_squared))
     eta = 2 * first / (1 - first)  # the k-th term is at most first^k
     # ((1 + eta) / (1 - eta))^n = (1 + x)^n <= exp(n x), without a power of a long fraction
@@ -179,7 +179,7 @@ def discrete_delta_upper(*, mu_squared: Fraction, epsilon: Fraction, closeness: 
     require_exact(epsilon, closeness)
     reduced = epsilon - 2 * ln_upper(closeness) if closeness >= 1 else Fraction(-1)
     if reduced < 0:
-        raise LapwingError("theory-argument", "the factor is at least 1 and costs no more than epsilon")
+        raise LapwingError("theory-argument", "the factor must be at least 1 and cost no more than epsilon")
     return min(Fraction(1), closeness * delta_upper(mu_squared=mu_squared, epsilon=reduced))
 
 
@@ -191,7 +191,7 @@ def discrete_least_mu_lower(sigma: Fraction) -> Fraction:
     """
     require_exact(sigma)
     if sigma <= 0:
-        raise LapwingError("theory-argument", "sigma is positive")
+        raise LapwingError("theory-argument", "sigma must be positive")
     if sigma <= SUMMED_SCALE_MAX:
         total = gaussian_total(Fraction(sigma))[1]
     else:
@@ -205,7 +205,7 @@ def _quantile(probability: Fraction) -> tuple[Fraction, Fraction]:
     require_exact(probability)
     low, high = Fraction(-_QUANTILE_MAX), Fraction(_QUANTILE_MAX)
     if not tail_upper(high) < probability < tail_lower(low):
-        raise LapwingError("theory-argument", "a false-alarm rate is between 10^-56 and 1 - 10^-56")
+        raise LapwingError("theory-argument", "a false-alarm rate must be between 10^-56 and 1 - 10^-56")
     while high - low > _QUANTILE_STEP:
         middle = (low + high) / 2
         if tail_upper(middle) < probability:
@@ -221,13 +221,13 @@ def _quantile(probability: Fraction) -> tuple[Fraction, Fraction]:
 def _mu_squared(square: Fraction) -> Fraction:
     require_exact(square)
     if square < 0:
-        raise LapwingError("theory-argument", "the square of mu is not negative")
+        raise LapwingError("theory-argument", "the square of mu must not be negative")
     return Fraction(square)
 
 
 def _mu_bounds(square: Fraction, epsilon: Fraction) -> tuple[Fraction, Fraction]:
     require_exact(epsilon)
     if epsilon < 0:
-        raise LapwingError("theory-argument", "epsilon is not negative")
+        raise LapwingError("theory-argument", "epsilon must not be negative")
     exact = _mu_squared(square)
     return sqrt_lower(exact), sqrt_upper(exact)

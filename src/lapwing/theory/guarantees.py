@@ -34,7 +34,7 @@ class Guarantee:
     def __post_init__(self) -> None:
         require_exact(self.odds, self.delta)
         if self.odds < 1 or self.delta < 0:
-            raise LapwingError("theory-argument", "a guarantee has odds of at least 1 and a delta of at least 0")
+            raise LapwingError("theory-argument", "a guarantee must have odds of at least 1 and a delta of at least 0")
 
     @staticmethod
     def of_epsilon(epsilon: Fraction, delta: Fraction = Fraction(0)) -> Guarantee:
@@ -67,7 +67,7 @@ def group(guarantee: Guarantee, *, size: int) -> Guarantee:
     privacy epsilon grows linearly in the group (Dwork and Roth 2014, theorem 2.2); delta grows exponentially.
     """
     if type(size) is not int or not 1 <= size <= GROUP_SIZE_MAX:
-        raise LapwingError("theory-argument", f"a group has from 1 to {GROUP_SIZE_MAX} units")
+        raise LapwingError("theory-argument", f"a group must have 1 to {GROUP_SIZE_MAX} units")
     if not guarantee.delta:
         return Guarantee(odds=guarantee.odds**size)
     delta = guarantee.delta * sum((guarantee.odds**step for step in range(size)), Fraction(0))
@@ -81,7 +81,7 @@ def group_holds(path: Sequence[Mapping[Output, Fraction]], guarantee: Guarantee)
     because the rule says nothing then.
     """
     if len(path) < 2 or not all(holds(p, q, guarantee) for p, q in pairwise(path)):
-        raise LapwingError("theory-argument", "group privacy starts from a path whose steps satisfy the guarantee")
+        raise LapwingError("theory-argument", "each step of the path must satisfy the guarantee")
     return holds(path[0], path[-1], group(guarantee, size=len(path) - 1))
 
 
@@ -95,7 +95,7 @@ def post_process(law: Mapping[Output, Fraction], channel: Mapping[Output, Mappin
     processed: dict[Result, Fraction] = {}
     for output, probability in law.items():
         if output not in channel:
-            raise LapwingError("theory-argument", "post-processing says what becomes of every output")
+            raise LapwingError("theory-argument", "the channel must have a law for every output")
         require_law(channel[output])
         for result, share in channel[output].items():
             processed[result] = processed.get(result, Fraction(0)) + probability * share
@@ -140,5 +140,5 @@ def sampled(guarantee: Guarantee, *, rate: Fraction) -> Guarantee:
     """
     require_exact(rate)
     if not 0 <= rate <= 1:
-        raise LapwingError("theory-argument", "a sampling rate is at least 0 and at most 1")
+        raise LapwingError("theory-argument", "a sampling rate must be between 0 and 1")
     return Guarantee(odds=1 + rate * (guarantee.odds - 1), delta=rate * guarantee.delta)

@@ -34,7 +34,7 @@ Round: TypeAlias = tuple[int, int]
 def uniform(cells: int) -> Model:
     """The model that knows nothing."""
     if cells < 1:
-        raise LapwingError("theory-argument", "a universe has at least one record")
+        raise LapwingError("theory-argument", "a universe must have at least one record")
     return (Fraction(1, cells),) * cells
 
 
@@ -51,7 +51,7 @@ def updated(model: Model, query: LinearQuery, *, above: bool, rate: Fraction) ->
     """
     require_exact(rate)
     if not 0 < rate <= Fraction(1, 2):
-        raise LapwingError("theory-argument", "the rate of an update is positive and at most 1/2")
+        raise LapwingError("theory-argument", "the rate of an update must be positive and at most 1/2")
     moved = [chance * (1 - (rate if above else -rate) * counted) for chance, counted in zip(model, query, strict=True)]
     whole = sum(moved, Fraction(0))
     return tuple(chance / whole for chance in moved)
@@ -64,7 +64,7 @@ def updates_max(cells: int, *, alpha: Fraction) -> int:
     """
     require_exact(alpha)
     if alpha <= 0 or cells < 1:
-        raise LapwingError("theory-argument", "an accuracy is positive, and a universe has at least one record")
+        raise LapwingError("theory-argument", "an accuracy must be positive, and a universe must have at least one record")
     return math.floor(4 * ln_upper(Fraction(cells)) / Fraction(alpha) ** 2)
 
 
@@ -88,7 +88,7 @@ class PrivateWeights:
     def __post_init__(self) -> None:
         require_exact(self.rate, self.threshold)
         if self.n < 1 or self.rounds < 1 or not self.queries or any(len(query) != self.cells for query in self.queries):
-            raise LapwingError("theory-argument", "there are rows, rounds and queries, and a query has a value for each record")
+            raise LapwingError("theory-argument", "there must be rows, rounds and queries, and a query must have a value for each record")
 
     def model(self, transcript: Sequence[Round]) -> Model:
         """What follows from the rounds, without the data."""

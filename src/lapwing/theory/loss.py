@@ -50,11 +50,11 @@ class LossLaw:
     def __post_init__(self) -> None:
         require_exact(self.infinite, *self.mass.keys(), *self.mass.values())
         if any(odds <= 0 for odds in self.mass) or any(share < 0 for share in self.mass.values()) or self.infinite < 0:
-            raise LapwingError("law-invalid", "the odds of a loss are positive and probabilities are not negative")
+            raise LapwingError("law-invalid", "the odds of a loss must be positive, and probabilities must not be negative")
         if sum(self.mass.values()) + self.infinite != 1:
-            raise LapwingError("law-invalid", "the probabilities of a law are at least 0 and sum to 1 exactly")
+            raise LapwingError("law-invalid", "the probabilities of a law must be at least 0 and sum to exactly 1")
         if len(self.mass) > SUPPORT_MAX:
-            raise LapwingError("number-too-large", "the loss has more different values than are kept")
+            raise LapwingError("number-too-large", "the law has too many distinct values of the loss")
 
     def delta(self, *, odds: Fraction) -> Fraction:
         """The hockey-stick divergence, the least delta for this ordered pair: the mean of ``max(0, 1 - odds / (P/Q))`` under P."""
@@ -80,7 +80,7 @@ class LossLaw:
     def repeated(self, count: int) -> LossLaw:
         """The loss of ``count`` independent draws, by repeated squaring."""
         if type(count) is not int or count < 0:
-            raise LapwingError("theory-argument", "a number of runs is an integer of at least 0")
+            raise LapwingError("theory-argument", "the number of runs must be an integer of at least 0")
         result, square = NOTHING, self
         while count:
             if count & 1:
@@ -135,7 +135,7 @@ def exceeds_bound(*, odds: Fraction, delta: Fraction, beyond: Fraction) -> Fract
     """
     require_exact(odds, delta, beyond)
     if not 0 < odds < beyond or delta < 0:
-        raise LapwingError("theory-argument", "the bound holds beyond positive odds, for a delta of at least 0")
+        raise LapwingError("theory-argument", "odds must be positive and below beyond, and delta must be at least 0")
     return min(Fraction(1), delta / (1 - odds / beyond))
 
 
@@ -146,7 +146,7 @@ def converse_fails(*, odds: Fraction) -> tuple[dict[int, Fraction], dict[int, Fr
     """
     require_exact(odds)
     if odds < 1:
-        raise LapwingError("theory-argument", "odds are at least 1")
+        raise LapwingError("theory-argument", "odds must be at least 1")
     half = Fraction(1, 2)
     rare = Fraction(3, 8) / odds
     return {0: half, 1: half}, {0: rare, 1: 1 - rare}

@@ -30,7 +30,7 @@ def posterior_max(*, prior: Fraction, odds: Fraction) -> Fraction:
     require_exact(prior, odds)
     _require_probability(prior)
     if odds <= 0:
-        raise LapwingError("theory-argument", "odds are positive")
+        raise LapwingError("theory-argument", "odds must be positive")
     return prior * odds / (prior * odds + 1 - prior)
 
 
@@ -38,7 +38,7 @@ def posterior_min(*, prior: Fraction, odds: Fraction) -> Fraction:
     """The least that can be believed afterwards: the likelihood ratio is at least ``1 / odds``."""
     require_exact(odds)
     if odds <= 0:
-        raise LapwingError("theory-argument", "odds are positive")
+        raise LapwingError("theory-argument", "odds must be positive")
     return posterior_max(prior=prior, odds=1 / Fraction(odds))
 
 
@@ -50,7 +50,7 @@ def posterior(first: Mapping[Output, Fraction], second: Mapping[Output, Fraction
     _require_probability(prior)
     here, there = prior * first.get(output, Fraction(0)), (1 - prior) * second.get(output, Fraction(0))
     if here + there == 0:
-        raise LapwingError("theory-argument", "an output of probability 0 changes no belief")
+        raise LapwingError("theory-argument", "there is no belief after an output of probability 0")
     return here / (here + there)
 
 
@@ -160,7 +160,7 @@ def one_record_law(database: Sequence[Record]) -> dict[Record, Fraction]:
     far below 1/n, and why Lapwing warns from ``1 / (10 n)`` on.
     """
     if not database:
-        raise LapwingError("theory-argument", "there is no record to publish")
+        raise LapwingError("theory-argument", "the database must have at least one record")
     law: dict[Record, Fraction] = {}
     for record in database:
         law[record] = law.get(record, Fraction(0)) + Fraction(1, len(database))
@@ -182,7 +182,7 @@ def expectation_range(expected: Fraction, guarantee: Guarantee, *, utility_max: 
     """
     require_exact(expected, utility_max)
     if not 0 <= expected <= utility_max:
-        raise LapwingError("theory-argument", "the utility is between 0 and its maximum")
+        raise LapwingError("theory-argument", "the expected utility must be between 0 and utility_max")
     slack = guarantee.delta * utility_max
     return max(Fraction(0), (expected - slack) / guarantee.odds), min(Fraction(utility_max), guarantee.odds * expected + slack)
 
@@ -207,4 +207,4 @@ def lying_bound(guarantee: Guarantee) -> Fraction:
 
 def _require_probability(probability: Fraction) -> None:
     if not 0 <= probability <= 1:
-        raise LapwingError("theory-argument", "a probability is between 0 and 1")
+        raise LapwingError("theory-argument", "a probability must be between 0 and 1")

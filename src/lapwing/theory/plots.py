@@ -141,7 +141,7 @@ def composition_curves(*, each_epsilon: Fraction, delta: Fraction, count_max: in
     _require_positive(each_epsilon)
     _require_probability(delta)
     if not 2 <= points <= min(count_max, POINTS_MAX):
-        raise LapwingError("theory-argument", f"a curve has from 2 to {POINTS_MAX} points, at most one for each count")
+        raise LapwingError("theory-argument", f"a curve must have 2 to {POINTS_MAX} points, at most one for each count")
     axes = _axes(ax, size=(8.2, 4.2))
     # closer together at the start, where the curves bend
     counts = sorted({max(1, round(count_max * (i / points) ** 2)) for i in range(1, points + 1)} | {1})
@@ -207,7 +207,7 @@ def trade_off_curves(
     arrow is the largest advantage of the first guarantee.
     """
     if not 1 <= len(guarantees) <= len(LINES):
-        raise LapwingError("theory-argument", f"a picture shows from 1 to {len(LINES)} guarantees")
+        raise LapwingError("theory-argument", f"a plot can show 1 to {len(LINES)} guarantees")
     axes = _axes(ax, size=(5.2, 5.2))
     alarms = [Fraction(i, 100) for i in range(101)]
     axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
@@ -346,10 +346,10 @@ def _plain(axes: Axes) -> None:
 def _require_positive(epsilon: Fraction) -> None:
     require_exact(epsilon)
     if epsilon <= 0:
-        raise LapwingError("theory-argument", "epsilon is positive")
+        raise LapwingError("theory-argument", "epsilon must be positive")
 
 
 def _require_probability(delta: Fraction) -> None:
     require_exact(delta)
     if not 0 < delta < 1:
-        raise LapwingError("theory-argument", "delta is above 0 and below 1")
+        raise LapwingError("theory-argument", "delta must be above 0 and below 1")

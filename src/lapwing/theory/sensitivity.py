@@ -58,7 +58,7 @@ def difference(left: Answer, right: Answer, norm: Norm) -> Fraction:
     """The size of ``left - right`` in the norm (squared for ``L2_SQUARED``), exactly."""
     a, b = _coordinates(left), _coordinates(right)
     if len(a) != len(b):
-        raise LapwingError("query-invalid", "a query returns vectors of one length, whatever the database")
+        raise LapwingError("query-invalid", "a query must return vectors of the same length on every database")
     steps = [abs(Fraction(u) - Fraction(v)) for u, v in zip(a, b, strict=True)]
     match norm:
         case Norm.L1:

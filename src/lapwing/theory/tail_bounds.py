@@ -53,7 +53,7 @@ def chernoff_upper(*, samples: int, mean: Fraction, at_least: Fraction) -> Fract
     require_exact(mean, at_least)
     _require(samples=samples, deviation=Fraction(1))
     if not 0 < mean < at_least < 1:
-        raise LapwingError("theory-argument", "the bound is stated for 0 < mean < threshold < 1")
+        raise LapwingError("theory-argument", "the bound needs 0 < mean < at_least < 1")
     mean, at_least = Fraction(mean), Fraction(at_least)
     divergence = at_least * ln_lower(at_least / mean) + (1 - at_least) * ln_lower((1 - at_least) / (1 - mean))
     return min(Fraction(1), exp_upper(-samples * divergence))
@@ -79,7 +79,7 @@ def azuma_upper(*, steps: Sequence[Fraction], deviation: Fraction) -> Fraction:
     """
     require_exact(deviation, *steps)
     if deviation < 0 or not steps or any(step <= 0 for step in steps):
-        raise LapwingError("theory-argument", "steps are positive bounds, and a deviation is not negative")
+        raise LapwingError("theory-argument", "the bounds of the steps must be positive, and a deviation must not be negative")
     return exp_upper(-(Fraction(deviation) ** 2) / (2 * sum(Fraction(step) ** 2 for step in steps)))
 
 
@@ -100,7 +100,7 @@ def binomial_tail(*, samples: int, chance: Fraction, at_least: int) -> Fraction:
     _require(samples=samples, deviation=Fraction(1))
     require_exact(chance)
     if not 0 <= chance <= 1:
-        raise LapwingError("theory-argument", "a probability is between 0 and 1")
+        raise LapwingError("theory-argument", "a probability must be between 0 and 1")
     n, d = Fraction(chance).numerator, Fraction(chance).denominator
     ways = sum(math.comb(samples, k) * n**k * (d - n) ** (samples - k) for k in range(max(0, at_least), samples + 1))
     return Fraction(ways, d**samples)
@@ -126,7 +126,7 @@ def laplace_sum_tail(*, count: int, decay: Fraction, at_least: int) -> Fraction:
     """``P[Z_1 + ... + Z_k >= t]`` for ``t >= 1``. Exact: half of what is not 0, less the masses in between."""
     _require_laplace(count=count, decay=decay)
     if not 1 <= at_least <= TERMS_MAX:
-        raise LapwingError("theory-argument", f"an exact tail starts between 1 and {TERMS_MAX}")
+        raise LapwingError("theory-argument", f"at_least must be between 1 and {TERMS_MAX}")
     half = (1 - laplace_sum_mass(count=count, decay=decay, total=0)) / 2
     return half - sum((laplace_sum_mass(count=count, decay=decay, total=s) for s in range(1, at_least)), Fraction(0))
 
@@ -139,7 +139,7 @@ def laplace_sum_tail_upper(*, count: int, decay: Fraction, at_least: int) -> Fra
     """
     _require_laplace(count=count, decay=decay)
     if at_least < 0:
-        raise LapwingError("theory-argument", "the bound is for the upper tail")
+        raise LapwingError("theory-argument", "the bound covers only the upper tail")
     a = Fraction(decay)
     tilt = _best_tilt(count=count, decay=float(a), at_least=at_least)
     # strictly inside the interval, where both factors are positive
@@ -164,7 +164,7 @@ def laplace_sum_subgaussian_upper(*, scales: Sequence[Fraction], deviation: Frac
     """
     require_exact(deviation, *scales)
     if not scales or any(scale <= 0 for scale in scales) or deviation <= 0:
-        raise LapwingError("theory-argument", "scales and the deviation are positive")
+        raise LapwingError("theory-argument", "the scales and the deviation must be positive")
     variance_half = sum((Fraction(scale) ** 2 for scale in scales), Fraction(0))
     if Fraction(deviation) ** 2 * max(scales) ** 2 >= 8 * variance_half**2:
         return None
@@ -174,27 +174,27 @@ def laplace_sum_subgaussian_upper(*, scales: Sequence[Fraction], deviation: Frac
 def _require(*, samples: int, deviation: Fraction) -> None:
     require_exact(deviation)
     if type(samples) is not int or samples < 1 or deviation <= 0:
-        raise LapwingError("theory-argument", "there is at least one sample, and a deviation is positive")
+        raise LapwingError("theory-argument", "there must be at least one sample, and a deviation must be positive")
 
 
 def _require_probability(probability: Fraction) -> None:
     require_exact(probability)
     if not 0 < probability < 1:
-        raise LapwingError("theory-argument", "a failure probability is above 0 and below 1")
+        raise LapwingError("theory-argument", "a failure probability must be above 0 and below 1")
 
 
 def _require_multiplicative(*, samples: int, mean: Fraction, share: Fraction) -> None:
     require_exact(mean, share)
     if type(samples) is not int or samples < 1 or not 0 <= mean <= 1 or not 0 <= share <= 1:
-        raise LapwingError("theory-argument", "the multiplicative bounds are stated for a mean and a share between 0 and 1")
+        raise LapwingError("theory-argument", "the multiplicative bounds need a mean and a share between 0 and 1")
 
 
 def _require_factorial(n: int) -> None:
     if type(n) is not int or not 1 <= n <= TERMS_MAX:
-        raise LapwingError("theory-argument", f"factorials are bounded for n from 1 to {TERMS_MAX}")
+        raise LapwingError("theory-argument", f"n must be from 1 to {TERMS_MAX}")
 
 
 def _require_laplace(*, count: int, decay: Fraction) -> None:
     require_exact(decay)
     if type(count) is not int or not 1 <= count <= TERMS_MAX or not 0 < decay < 1:
-        raise LapwingError("theory-argument", f"a sum has from 1 to {TERMS_MAX} draws, and a decay is above 0 and below 1")
+        raise LapwingError("theory-argument", f"a sum must have 1 to {TERMS_MAX} draws, and a decay must be above 0 and below 1")

@@ -46,7 +46,7 @@ def epsilon_at_least(odds: Fraction, *, digits: int = 6) -> str:
 
 def _decimals(scaled: int, digits: int) -> str:
     if digits < 1:
-        raise LapwingError("number-invalid", "a logarithm is shown with at least one decimal")
+        raise LapwingError("number-invalid", "digits must be at least 1")
     whole, part = divmod(abs(scaled), 10**digits)
     return f"{'-' if scaled < 0 else ''}{whole}.{part:0{digits}d}"
 
@@ -67,7 +67,7 @@ class Claim:
     def __post_init__(self) -> None:
         require_exact(self.odds, self.delta)
         if self.odds < 1 or not 0 <= self.delta <= 1:
-            raise LapwingError("claim-invalid", "a claim has odds of at least 1, and a delta between 0 and 1")
+            raise LapwingError("claim-invalid", "a claim must have odds of at least 1, and a delta between 0 and 1")
 
     def __str__(self) -> str:
         return f"exp(epsilon) = {self.odds} (epsilon <= {epsilon_at_most(self.odds)}), delta = {self.delta}"
@@ -87,7 +87,7 @@ def least_odds(p: Mapping[Output, Fraction], q: Mapping[Output, Fraction], *, de
     """
     require_exact(delta)
     if not 0 <= delta <= 1:
-        raise LapwingError("claim-invalid", "a delta is between 0 and 1")
+        raise LapwingError("claim-invalid", "a delta must be between 0 and 1")
     ratios = sorted(((mass / q[output], mass, q[output]) for output, mass in p.items() if q.get(output)), reverse=True)
     # The set of outputs with a ratio above the odds, grown from the impossible ones (infinite ratio) downwards.
     p_mass = sum((mass for output, mass in p.items() if not q.get(output)), Fraction(0))
@@ -122,7 +122,7 @@ def _ordered(pairs: Iterable[Pair[Database]]) -> Iterator[Pair[Database]]:
         yield x, y
         yield y, x
     if empty:
-        raise LapwingError("pairs-missing", "there is no pair of neighbours to compare, so nothing would be verified")
+        raise LapwingError("pairs-missing", "verification needs at least one pair of neighbours")
 
 
 def tight_odds(

@@ -18,7 +18,7 @@ from lapwing.kernel.numbers import require_exact
 def guess_by_averaging(answers: Sequence[int | Fraction]) -> int:
     """The integer next to the mean of answers whose noise has mean 0; a mean half way between two goes to the larger."""
     if not answers:
-        raise LapwingError("attack-input", "there is nothing to average")
+        raise LapwingError("attack-input", "averaging needs at least one answer")
     require_exact(*answers)
     mean = Fraction(sum(answers, Fraction(0)), len(answers))
     return math.floor(mean + Fraction(1, 2))
@@ -32,5 +32,5 @@ def answers_needed(*, variance: Fraction, confidence: Fraction) -> int:
     """
     require_exact(variance, confidence)
     if variance < 0 or not 0 < confidence < 1:
-        raise LapwingError("attack-input", "a variance is at least 0, and a confidence lies between 0 and 1")
+        raise LapwingError("attack-input", "a variance must be at least 0, and a confidence must be between 0 and 1")
     return max(1, math.ceil(4 * variance / (1 - confidence)))

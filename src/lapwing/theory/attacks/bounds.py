@@ -38,7 +38,7 @@ def success_max(guarantee: Guarantee, *, choices: int = 2) -> Fraction:
     probability delta says the truth outright. For two values this is ``(1 + advantage) / 2`` (Kairouz, Oh and Viswanath 2015).
     """
     if choices < 2:
-        raise LapwingError("attack-input", "a secret has at least two possible values")
+        raise LapwingError("attack-input", "a secret must have at least two possible values")
     others = choices - 1
     return min(Fraction(1), (guarantee.odds + others * guarantee.delta) / (guarantee.odds + others))
 
@@ -50,9 +50,9 @@ def chance_max(guarantee: Guarantee, *, correct: int, people: int, choices: int 
     positive delta, for which no proof is given here.
     """
     if not 0 <= correct <= people or people < 1:
-        raise LapwingError("attack-input", "right guesses are counted among at least one person")
+        raise LapwingError("attack-input", "people must be at least 1, and correct must be from 0 to people")
     if guarantee.delta and choices > 2:
-        raise LapwingError("attack-input", "with delta above 0 the bound on many guesses is for secrets of two values")
+        raise LapwingError("attack-input", "with delta above 0, the bound on many guesses covers only secrets of two values")
     single = success_max(Guarantee(odds=guarantee.odds), choices=choices)
     return min(Fraction(1), _binomial_tail_upper(correct, people, single) + 2 * people * guarantee.delta)
 
@@ -64,7 +64,7 @@ def alarm_at(guarantee: Guarantee, *, people: int, false_alarm: Fraction, choice
     """
     require_exact(false_alarm)
     if not 0 < false_alarm < 1:
-        raise LapwingError("attack-input", "the chance of a false alarm lies between 0 and 1")
+        raise LapwingError("attack-input", "the probability of a false alarm must be between 0 and 1")
     # The chance decreases with the number of right guesses: bisect. At 0 it is 1, so never rare enough.
     low, high = 0, people + 1
     while high - low > 1:

@@ -26,7 +26,7 @@ def evidence(observed: Sequence[int], *, inside: Sequence[int], outside: Sequenc
     this law on each entry. Guessing "inside" above some threshold of this number is the most powerful test (Neyman and Pearson 1933).
     """
     if not len(observed) == len(inside) == len(outside):
-        raise LapwingError("attack-input", "the answers of both worlds and the observed ones have the same length")
+        raise LapwingError("attack-input", "observed, inside and outside must have the same length")
     moves = [(seen - there, seen - not_there) for seen, there, not_there in zip(observed, inside, outside, strict=True)]
     match law:
         case DiscreteLaplace():
@@ -45,7 +45,7 @@ def tracing_score(published: Sequence[float], *, target: Sequence[bool], populat
     the sum of ``population (1 - population) / members`` for a member.
     """
     if not len(published) == len(target) == len(population):
-        raise LapwingError("attack-input", "there is one value for each attribute")
+        raise LapwingError("attack-input", "published, target and population must have one value for each attribute")
     return sum((own - base) * (seen - base) for own, seen, base in zip(target, published, population, strict=True))
 
 
@@ -84,7 +84,7 @@ def roc(
     chosen afterwards looks better than it is.
     """
     if not members or not others:
-        raise LapwingError("attack-input", "rates need at least one member and one other")
+        raise LapwingError("attack-input", "rates need at least one member and one non-member")
     return tuple(
         RocPoint(
             threshold=threshold,

@@ -44,7 +44,7 @@ def subset_questions(*, modulus: int, count: int) -> tuple[SubsetQuestion, ...]:
     if modulus < 3 or any(modulus % divisor == 0 for divisor in range(2, math.isqrt(modulus) + 1)):
         raise LapwingError("attack-input", "the modulus must be a prime of at least 3")
     if not 1 <= count <= modulus * (modulus - 1):
-        raise LapwingError("attack-input", "there are between 1 and modulus * (modulus - 1) questions")
+        raise LapwingError("attack-input", "the number of questions must be between 1 and modulus * (modulus - 1)")
     stretches = modulus - 1
     return tuple(
         # Each turn through all stretches starts at another rotation, so no question is asked twice.
@@ -62,7 +62,7 @@ def reconstruct(questions: Sequence[SubsetQuestion], answers: Sequence[float], *
     person ``i``. Minimises the sum of all ``|answer - sum of x over the set|`` over ``x`` in ``[0, 1]^n`` and rounds each ``x`` at 1/2.
     """
     if not questions or len(questions) != len(answers) or not attributes:
-        raise LapwingError("attack-input", "there is one answer for each question, and at least one person")
+        raise LapwingError("attack-input", "each question needs one answer, and there must be at least one person")
     from numpy import array, concatenate, ones, zeros
     from scipy.optimize import linprog
     from scipy.sparse import csr_array, eye_array, hstack, vstack
@@ -80,12 +80,12 @@ def reconstruct(questions: Sequence[SubsetQuestion], answers: Sequence[float], *
         method="highs",
     )
     if solved.status != 0:
-        raise LapwingError("attack-unsolved", "the linear program of the attack was not solved")
+        raise LapwingError("attack-unsolved", "the solver did not solve the linear program of the attack")
     return tuple(bool(bit > 0.5) for bit in solved.x[:people])
 
 
 def agreements(guessed: Sequence[bool], truth: Sequence[bool]) -> int:
     """How many bits were guessed right."""
     if len(guessed) != len(truth):
-        raise LapwingError("attack-input", "there is one guess for each bit")
+        raise LapwingError("attack-input", "each bit needs one guess")
     return sum(a == b for a, b in zip(guessed, truth, strict=True))
