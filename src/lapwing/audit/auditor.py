@@ -4,8 +4,8 @@
     found.lower_bound    # at this confidence, the mechanism's epsilon is at least this
     found.caught         # whether that is more than it claims
 
-A lower bound above the claim is a proof, at the stated confidence, that the claim is false: of the mechanism, its analysis or its code. A
-lower bound below it proves nothing: it means that this audit, with these pairs and this many runs, found nothing.
+A lower bound above the claim proves, at the stated confidence, that the claim is false: the mechanism, its analysis or its code is wrong.
+A lower bound below the claim proves nothing: it only means that this audit, with these pairs and this many runs, found nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lapwing.kernel.numbers import require_exact
 Data = TypeVar("Data")
 Output = TypeVar("Output", bound=Hashable)
 Draw: TypeAlias = Callable[[Data, int], Sequence[Output]]
-"""Runs a mechanism on a data set this many times, independently."""
+"""Runs a mechanism on a data set a given number of times, independently."""
 
 SAMPLES_MIN = 20
 CONFIDENCE = Fraction(99, 100)
@@ -35,12 +35,12 @@ CONFIDENCE = Fraction(99, 100)
 
 @dataclass(frozen=True, slots=True)
 class EventTest:
-    """One test: an event, how often it happened on either side, and the parameter that this refutes."""
+    """One test: an event, how often it happened on each side, and the parameter that this refutes."""
 
     pair: int
-    """Position of the pair."""
+    """Index of the pair."""
     towards_right: bool
-    """Whether the event speaks for the right data set of the pair."""
+    """Whether the event is evidence for the right data set of the pair."""
     hits: int
     hits_neighbour: int
     runs: int
@@ -50,7 +50,7 @@ class EventTest:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What an audit found. All its tests, and all others of the same report, are right together with this confidence."""
+    """The result of an audit. With this confidence, all tests of the audit and of its report are right together."""
 
     claimed: Claim
     lower_bound: float
@@ -85,7 +85,7 @@ def audit(
     choosing: Fraction = Fraction(1, 2),
     score: Callable[[int], Score[Output]] | None = None,
 ) -> Audit:
-    """Audit any function that answers with something hashable. See :func:`audit_draws`."""
+    """Audit any function that returns hashable outputs. See :func:`audit_draws`."""
     return audit_draws(
         repeated(mechanism), pairs, claim, samples=samples, confidence=confidence, tests=tests, choosing=choosing, score=score
     )
@@ -105,10 +105,10 @@ def audit_draws(
     """Audit a mechanism on pairs of neighbours, in both directions.
 
     Pre: runs are independent, and each pair differs in one unit. Post: if the claim is true, ``caught`` is false with probability at least
-    ``confidence``, together with all other audits that were given the same number of ``tests`` in all (by default the two of each pair).
+    ``confidence``, jointly with all other audits that share the total number of ``tests`` (by default two for each pair).
 
-    ``samples`` is the number of runs on each data set. A share ``choosing`` of them chooses the event, the rest measures it. ``score``
-    gives, for the position of a pair, a score that grows with the likelihood ratio of right to left, where the law is known.
+    ``samples`` is the number of runs on each data set. A share ``choosing`` of them chooses the event, the rest measures it. If the law is
+    known, ``score`` returns, for the index of a pair, a score that grows with the likelihood ratio of right to left.
     """
     number = 2 * len(pairs) if tests is None else tests
     _require(samples, confidence, choosing, number, pairs=len(pairs))

@@ -1,8 +1,8 @@
-"""Confidence bounds on a probability from a number of hits: Clopper and Pearson's, without SciPy.
+"""Confidence bounds of Clopper and Pearson on a probability, from a number of hits, without SciPy.
 
 The bound is the end of the set of probabilities that the number of hits does not contradict, so it holds at the stated rate for every
-probability and every number of runs. The binomial tail is summed term by term with a bound on what is left out, its logarithm's rounding
-error is covered by a stated margin, and the bisection returns the end on the safe side. Proof: ``docs/proofs/audit.md``.
+probability and every number of runs. The binomial tail is summed term by term with a bound on the omitted terms, a stated margin covers
+the rounding error of its logarithm, and the bisection returns the end on the safe side. Proof: ``docs/proofs/audit.md``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from lapwing.errors import LapwingError
 
 RUNS_MAX = 100_000_000
-"""Most runs a bound is computed for. Up to here the rounding of a binomial logarithm stays below ``_MARGIN``."""
+"""Most runs for which a bound is computed. Up to here the rounding of a binomial logarithm stays below ``_MARGIN``."""
 
 _MARGIN = 1e-5
-"""Relative error allowed for in a tail: ``lgamma`` of 10^8 is below 2e9, so three of them round by less than 2e-6."""
+"""Relative error allowed in a tail: ``lgamma`` of 10^8 is below 2e9, so three of them round by less than 2e-6."""
 
 _BISECTIONS = 100
 _TERMS = 4096
@@ -36,7 +36,7 @@ def upper_bound(hits: int, runs: int, *, error: float) -> float:
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        # only a probability that is excluded for certain may become the upper end
+        # only a probability that is certainly excluded may become the upper end
         if tail_upper(hits, runs, middle) < error:
             high = middle
         else:
@@ -45,14 +45,14 @@ def upper_bound(hits: int, runs: int, *, error: float) -> float:
 
 
 def lower_bound(hits: int, runs: int, *, error: float) -> float:
-    """A number that is at most the probability of a hit, except with a chance of at most ``error``: the bound above, for the misses."""
+    """A number that is at most the probability of a hit, except with a chance of at most ``error``: the upper bound on misses."""
     return max(0.0, math.nextafter(1.0 - upper_bound(runs - hits, runs, error=error), 0.0))
 
 
 def tail_upper(hits: int, runs: int, probability: float) -> float:
     """At least P[at most ``hits`` hits], where each of ``runs`` runs hits with this probability, which is at least ``hits / runs``.
 
-    From ``hits`` downwards each term is smaller than the one before, by factors that fall: so the terms left out are at most a geometric
+    From ``hits`` downwards each term is smaller than the previous one, by decreasing factors, so the omitted terms are at most a geometric
     series.
     """
     if probability >= 1.0:

@@ -23,10 +23,10 @@ from lapwing.kernel.numbers import require_exact
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 _EXCESSES = np.geomspace(1e-3, 1e3, 160)
-"""Orders tried for zCDP, minus 1. Each order gives a sound bound, so the grid costs power only."""
+"""Orders tried for zCDP, minus 1. Each order gives a sound bound, so the grid affects only the power."""
 
 _ROUNDING = 1.0 - 1e-9
-"""Factor on every bound, for the rounding of logarithms."""
+"""Factor on every bound, to cover the rounding of logarithms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Gaussian:
     """Gaussian differential privacy: no easier to distinguish than N(0, 1) from N(mu, 1), the whole curve of (epsilon, delta) of the
     Gaussian mechanism.
 
-    ``mu`` is the sensitivity over the standard deviation, one over the *noise multiplier*. The discrete Gaussian is proven to keep to it
+    ``mu`` is the sensitivity over the standard deviation, one over the *noise multiplier*. The discrete Gaussian provably satisfies it
     at a slightly larger mu (:func:`lapwing.theory.gaussian.discrete_mu_squared`).
     """
 
@@ -86,7 +86,7 @@ def _require(parameter: Fraction, *, delta: Fraction = Fraction(0)) -> None:
 
 
 def claim_of(event: Event, *, concentrated: bool = False) -> Claim:
-    """What a mechanism's event claims: in epsilon where it has one, in rho where it has none or where asked for."""
+    """The claim of a mechanism's event: in epsilon, or in rho if it has no epsilon or if ``concentrated``."""
     if event.rho is not None and (concentrated or event.epsilon is None):
         return Concentrated(event.rho, event.delta)
     if event.epsilon is None:
@@ -132,7 +132,7 @@ def evidence(claim: Claim, *, p: Floats, q: Floats) -> Floats:
         case Approximate(_, delta):
             _log_ratio(strongest, p - float(delta), q)
         case Concentrated(_, delta):
-            # given the event of probability 1 - delta that the definition speaks of
+            # given the event of probability 1 - delta in the definition
             _renyi(strongest, p - float(delta), q / (1.0 - float(delta)))
         case Gaussian():
             normal = NormalDist()

@@ -1,6 +1,6 @@
-"""Which event to measure: a set of outputs with a large likelihood ratio, chosen from runs that are not used again.
+"""Chooses the event to measure: a set of outputs with a large likelihood ratio, chosen from runs that are not reused.
 
-An event is ``score(output) >= threshold``. The score is the likelihood ratio, or anything that grows with it: known when the law is known,
+An event is ``score(output) >= threshold``. The score is the likelihood ratio, or anything that grows with it: exact if the law is known,
 otherwise estimated from the choosing half. The audit is sound for any choice here, because the measuring half is fresh: a bad
 choice costs power, never a false alarm.
 """
@@ -19,10 +19,10 @@ from lapwing.audit.claims import Claim, Floats, evidence
 
 Output = TypeVar("Output", bound=Hashable)
 Score: TypeAlias = Callable[[Sequence[Output]], Floats]
-"""One number per output, larger where the output speaks more for the right data set against the left one."""
+"""One number per output, larger if the output is stronger evidence for the right data set against the left one."""
 
 _CATEGORY_RUNS = 50
-"""Outputs are not binned when there are this many choosing runs for each different one; otherwise they are binned."""
+"""Outputs are binned if there are fewer than this many choosing runs for each distinct output."""
 _BINS = 64
 _THRESHOLDS_MAX = 400
 
@@ -35,18 +35,18 @@ class ThresholdEvent:
     threshold: float
 
     def hits(self, outputs: Sequence[Hashable]) -> int:
-        """How many of the outputs are in the event."""
+        """The number of outputs in the event."""
         return int((self.score(outputs) >= self.threshold).sum())
 
 
 def choose(
     left: Sequence[Output], right: Sequence[Output], claim: Claim, *, runs: int, deviations: float, score: Score[Output] | None = None
 ) -> ThresholdEvent:
-    """The most informative event for ``right`` against ``left``, when ``runs`` runs on each will measure it.
+    """The most informative event for ``right`` against ``left``, if ``runs`` runs on each side will measure it.
 
-    ``deviations`` is how many standard deviations the measuring bounds will allow for, so that rare events are not overrated.
+    ``deviations`` is the number of standard deviations that the measuring bounds will allow, so that rare events are not overrated.
     """
-    # Shares are uncertain twice: as estimated here, and as they will be measured. Without the first, rare events look better than they are.
+    # Shares have two errors: of this estimate, and of the later measurement. Without the first, rare events look better than they are.
     known = 1.0 / (1.0 / runs + 1.0 / min(len(left), len(right)))
     best: tuple[float, Score[Output], float] | None = None
     for used in [score] if score is not None else estimated_scores(left, right):
@@ -70,7 +70,7 @@ def _thresholds(scores: Floats) -> Floats:
 
 
 def _wilson(share: Floats, runs: float, deviations: float) -> Floats:
-    """Wilson's score bound: a quick stand-in for the bound that will count."""
+    """Wilson's score bound: a fast approximation of the final bound."""
     squared = deviations**2 / runs
     middle = (share + squared / 2.0) / (1.0 + squared)
     spread = np.sqrt(share * (1.0 - share) / runs + squared / (4.0 * runs)) / (1.0 + squared)
@@ -78,10 +78,10 @@ def _wilson(share: Floats, runs: float, deviations: float) -> Floats:
 
 
 def estimated_scores(left: Sequence[Output], right: Sequence[Output]) -> list[Score[Output]]:
-    """Scores estimated from outputs alone: the smoothed likelihood ratio of each output, or of its bin where outputs hardly repeat.
+    """Scores estimated from outputs alone: the smoothed likelihood ratio of each output, or of its bin if outputs hardly repeat.
 
-    Numbers are cut into bins of equal frequency, and are scores by themselves, rising or falling, for laws whose ratio is monotone. Lists
-    of numbers of one length are first projected on the direction in which their means differ most for their spread.
+    Numbers are cut into bins of equal frequency; they are also scores themselves, rising or falling, for laws with a monotone ratio. Lists
+    of numbers of equal length are first projected on the direction in which their means differ most relative to their spread.
     """
     numbers = all(_is_number(output) for output in (*left, *right))
     repeating = len(set(left) | set(right)) * _CATEGORY_RUNS <= len(left) + len(right)
@@ -118,7 +118,7 @@ def _projection(left: Sequence[Output], right: Sequence[Output]) -> Score[Output
 
 
 def _ratio(on_left: Floats, on_right: Floats) -> Floats:
-    """Log ratio of two counts, each with half a hit more, so that a rare output does not have infinite weight."""
+    """Log ratio of two counts, with half a hit added to each, so that a rare output does not have infinite weight."""
     smoothed: Floats = np.log((on_right + 0.5) / (on_right.sum() + 1.0)) - np.log((on_left + 0.5) / (on_left.sum() + 1.0))
     return smoothed
 
@@ -130,7 +130,7 @@ def _by_category(left: Sequence[Output], right: Sequence[Output]) -> Score[Outpu
     known = dict(zip(names, ratios.tolist(), strict=True))
 
     def score(outputs: Sequence[Output]) -> Floats:
-        # an output that was never seen has no weight
+        # an output that never occurred has no weight
         return np.array([known.get(output, 0.0) for output in outputs], dtype=np.float64)
 
     return score

@@ -1,7 +1,7 @@
-"""Made-up data sets for a catalogue: neighbours to audit a declared data set with, without a single row of its own.
+"""Invented data sets for a catalogue: neighbours for the audit of a declared data set, which use none of its rows.
 
 Rows are invented from the declared domains. The inputs from the owner are public: the catalogue, the public tables, and the noisy
-statistics that were bought at preparation. Neither protected rows nor the owner's ledger are opened.
+statistics bought at preparation. The audit opens neither protected rows nor the owner's ledger.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from lapwing.kernel.facts import Facts
 
 BACKGROUND_UNITS = 12
 ROWS_MAX = 500
-"""Most rows that an invented unit has in one table, for any cap."""
+"""Most rows of an invented unit in one table, whatever the cap."""
 _EPOCH = datetime.date(1970, 1, 1)
 _EPOCH_TIME = datetime.datetime(1970, 1, 1)
 _KEYS_PER_UNIT = 10**6
@@ -55,7 +55,7 @@ class Style(Enum):
     LOW = "low"
     """As many rows as allowed, all with the least values and the last of the listed ones."""
     SPREAD = "spread"
-    """As many rows as allowed, through all values in turn."""
+    """As many rows as allowed, which cycle through all values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class InventedCatalogue:
     facts: Facts
 
     def unit_rows(self, unit: int, style: Style, *, seed: int, only: str | None = None) -> Rows:
-        """All rows of one unit; keys are its own, so that units never share them. With ``only``, those of one table."""
+        """All rows of one unit, with keys that no other unit has. With ``only``, the rows of one table."""
         chance = random.Random(f"{seed}/{unit}")
         made: Rows = {}
         keys = 0
@@ -86,17 +86,17 @@ class InventedCatalogue:
         return made
 
     def places(self) -> list[str | None]:
-        """Where one unit can have its rows: in all tables, or, where units are rows, in any one of them."""
+        """Where one unit can have rows: in all tables (None) or, if units are rows, in one table (its name)."""
         tables = self.declaration.tables
         return [table.name for table in tables] if any(isinstance(table.unit, RowUnit) for table in tables) else [None]
 
     def _named(self, table: TableDecl) -> set[str]:
-        """Columns that paths of other tables go through: keys of the unit's own, of any type."""
+        """Columns through which paths of other tables go: keys of any type that belong to one unit."""
         hops = (hop.target for other in self.declaration.tables for hop in other.unit.hops)
         return {target.column for target in hops if target.table == table.name}
 
     def _belongs(self, table: TableDecl, row: Row, rows: Rows, unit: int, chance: random.Random) -> bool:
-        """Point the row at its unit, straight or along its foreign key; false if the unit has no row there to point at."""
+        """Link the row to its unit, directly or through its foreign key; false if the unit has no row in the referenced table."""
         if isinstance(table.unit, RowUnit):
             return True
         if not table.unit.hops:
@@ -182,7 +182,7 @@ _ARROW: Mapping[type, pa.DataType] = {
 
 
 def write_rows(declaration: Declaration, units: list[Rows], directory: Path) -> None:
-    """The protected tables of some units, one Parquet file each, under their names in the source."""
+    """Write the protected tables of some units, one Parquet file each, with the column names of the source."""
     for table in declaration.tables:
         rows = [row for unit in units for row in unit.get(table.name, [])]
         fields = [(column.source_name, _arrow_type(column.domain)) for column in table.columns]
@@ -197,14 +197,14 @@ def _arrow_type(domain: Domain) -> pa.DataType:
 
 
 def throwaway_catalogue(catalogue: Path, *, epsilon: int) -> str:
-    """The owner's catalogue for invented rows: sources beside it, public tables where they are, a budget of its own, nothing to buy."""
-    load(catalogue)  # raises the problems of the catalogue, if there are any
+    """The owner's catalogue, adapted to invented rows: local sources, the same public tables, another budget, and no bought statistics."""
+    load(catalogue)  # raises if the catalogue has problems
     document = tomllib.loads(catalogue.read_text(encoding="utf-8"), parse_float=Decimal)
     directory = catalogue.resolve().parent
     document["dataset"]["id"] = "audit"
     document["budget"] |= {"epsilon": epsilon, "statistics_share": 0}
     document["budget"].pop("ceiling", None)
-    document.pop("ledger", None)  # an audit has a ledger of its own, and never the owner's
+    document.pop("ledger", None)  # an audit has its own ledger, never the owner's
     document.pop("limits", None)
     for name, table in document["tables"].items():
         table["source"] = f"{name}.parquet"
@@ -214,7 +214,7 @@ def throwaway_catalogue(catalogue: Path, *, epsilon: int) -> str:
 
 
 def toml_text(document: Mapping[str, Any]) -> str:
-    """TOML of a document as ``tomllib`` reads it, tables written inline."""
+    """A document as TOML that ``tomllib`` reads, with inline tables."""
     return "".join(f"{_toml_key(name)} = {_toml(value)}\n" for name, value in document.items())
 
 
@@ -241,7 +241,7 @@ def _toml_key(name: str) -> str:
 
 
 def invent(catalogue: Path, scratch: Path, *, epsilon: int) -> tuple[InventedCatalogue, str]:
-    """What rows can be invented from, and the text of the throwaway catalogue. Public values are read from the public tables."""
+    """The input for inventing rows, and the text of the throwaway catalogue. Public values are read from the public tables."""
     text = throwaway_catalogue(catalogue, epsilon=epsilon)
     scratch.mkdir(parents=True)
     (scratch / "lapwing.toml").write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Plans whose groups are found by the weights that units spread over them, over the tables of ``worlds``."""
+"""Plans that discover their groups by the weights that units spread over them, over the tables of ``worlds``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lapwing.kernel.laws import DiscreteGaussian
 BITS = 10
 ONE = 2**BITS
 WIDE = DiscreteGaussian(Fraction(64 * ONE))
-"""So wide, beside a weight, that a unit with many groups needs the highest threshold; under noise of scale 8 one with a single group."""
+"""Noise so wide, relative to a weight, that a unit with many groups needs the highest threshold; at scale 8, a unit with one group does."""
 
 
 def discovering_by_weight(discovered: Callable[..., Query]) -> Mapping[str, Callable[[Facts], Plan]]:
-    """Plans whose groups are found by weights, in every way units are bounded; ``discovered`` makes a query that finds its groups."""
+    """Plans that discover groups by weights, for every kind of contribution bounding; ``discovered`` makes a query of this kind."""
     dose = GridSum(Column("dose"), Fraction(0), Fraction(10), 2)
     change = GridSum(Column("change"), Fraction(-100), Fraction(100), 2)
     clipped = (

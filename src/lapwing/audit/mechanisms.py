@@ -1,6 +1,6 @@
-"""Audits of the kernel's mechanisms: each on neighbours chosen, by its own exact law, to tell most.
+"""Audits of the kernel's mechanisms, each on the neighbours that are most informative under its exact law.
 
-``sharper`` makes a mechanism reveal a given factor more than it is charged for. An audit that catches it shows that the audit can fail.
+``sharper`` makes a mechanism reveal a given factor more than its charge. An audit that catches this shows that audits can detect mistakes.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ RUNS_AT_ONCE = 50_000
 
 
 ONE_SIDED = 1e6
-"""Log ratio of an output that only one side can give."""
+"""Log ratio of an output that only one side can produce."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedMechanism:
-    """A mechanism with neighbours and what it claims of them."""
+    """A mechanism with a pair of neighbours and its claim."""
 
     name: str
     family: str
@@ -53,11 +53,11 @@ class AuditedMechanism:
     right: Any
     claim: Claim
     decay: Fraction | None = None
-    """Where the exact law is evaluated to score outputs. None where it is not: additive noise has a score in closed form, the others
-    have it estimated from runs."""
+    """The scale at which the exact law is evaluated to score outputs. None if it is not: additive noise has a score in closed form, for
+    the others it is estimated from runs."""
 
     def score(self) -> Score[Any] | None:
-        """The log likelihood ratio by the exact law, near the mechanism's own scale: any score is sound, a good one tells more."""
+        """The log likelihood ratio by the exact law, near the mechanism's own scale: any score is sound, a good one has more power."""
         if isinstance(self.mechanism, LaplaceMechanism | GaussianMechanism):
             return _additive_score(self.mechanism.noise(), self.left, self.right)
         if self.decay is None:
@@ -69,7 +69,7 @@ class AuditedMechanism:
 
 
 def _additive_score(noise: Law, left: Any, right: Any) -> Score[Any]:
-    """Of one value or of several, each with noise of its own."""
+    """The score for one or several values, each with its own noise."""
     exact = [np.atleast_1d(np.array(value, dtype=np.float64)) for value in (left, right)]
 
     def score(outputs: Sequence[Any]) -> Floats:
@@ -87,7 +87,7 @@ def _log_odds(towards: Fraction | int, against: Fraction | int) -> float:
 
 
 def runs_of(mechanism: Drawable, value: Any, runs: int) -> list[Any]:
-    """This many runs, each paid for, on an account that knows rho and delta: every mechanism can be charged there."""
+    """The outputs of ``runs`` runs, all charged, on an account with rho and delta, where every mechanism can be charged."""
     one = mechanism.event().cost(Account.APPROXIMATE)
     outputs: list[Any] = []
     for start in range(0, runs, RUNS_AT_ONCE):
@@ -100,7 +100,7 @@ def runs_of(mechanism: Drawable, value: Any, runs: int) -> list[Any]:
 def audit_case(
     case: AuditedMechanism, *, samples: int, tests: int | None = None, confidence: Fraction = CONFIDENCE, run: Drawable | None = None
 ) -> Audit:
-    """Audit the claim of the mechanism, or of another one that is ``run`` in its place."""
+    """Audit the claim of the mechanism; with ``run``, run that mechanism in its place."""
     mechanism = case.mechanism if run is None else run
     score = case.score()
     return audit_draws(
@@ -116,12 +116,12 @@ def audit_case(
 
 
 def _over(scale: Fraction, factor: Fraction) -> Fraction:
-    """The scale over the factor, as a float holds it."""
+    """The scale divided by the factor, rounded to a float."""
     return Fraction(float(scale / factor))
 
 
 def sharper(mechanism: Drawable, factor: Fraction) -> Drawable:
-    """The same mechanism with this many times the epsilon (for Gaussian noise, the mu), which of its parameters only the scale shows."""
+    """The same mechanism with ``factor`` times the epsilon (for Gaussian noise, the mu); only the scale changes."""
     match mechanism:
         case (
             LaplaceMechanism() | GaussianMechanism() | ExponentialMechanism() | PermuteAndFlip() | NoisyMax() | TopK() | QuantileSelection()
@@ -155,7 +155,7 @@ def _sharper_law(law: Law, factor: Fraction) -> Law:
 
 
 def best_evidence(claim: Claim, left: Mapping[Any, Fraction], right: Mapping[Any, Fraction], *, runs: int, deviations: float) -> float:
-    """What an audit with this many measuring runs can expect to refute, given both laws, in the better direction."""
+    """The parameter that an audit with ``runs`` measuring runs can expect to refute, given both laws, in the better direction."""
     names = list(left.keys() | right.keys())
     laws = [np.array([float(law.get(name, 0)) for name in names]) for law in (left, right)]
     best = 0.0
@@ -182,7 +182,7 @@ def most_telling(
     claim: Claim | None = None,
     runs: int = 100_000,
 ) -> AuditedMechanism:
-    """The case with those neighbours on which the exact law promises the strongest evidence."""
+    """The case with the neighbours on which the exact law predicts the strongest evidence."""
     claimed = claim or claim_of(mechanism.event())
     decay = Fraction(math.exp(-1.0 / float(scale))).limit_denominator(256)
 
@@ -195,13 +195,13 @@ def most_telling(
 
 
 EPSILON = Fraction(2)
-"""What the audited mechanisms are charged, but for additive noise (1) and for rho (as an audit sees it best)."""
+"""The charge of the audited mechanisms, except for additive noise (1) and rho (the value at which an audit has most power)."""
 MU = Fraction(3, 2)
 SHIFT = 80
 
 
 def _curve(mechanism: GaussianMechanism) -> Gaussian:
-    """The mu that is proven of discrete noise, up to a factor on probabilities that is nothing to an audit."""
+    """The mu that is proved for discrete noise, up to a factor on probabilities that is negligible for an audit."""
     return Gaussian(sqrt_upper(discrete_mu_squared(sensitivity_squared=mechanism.l2_squared, sigma_squared=mechanism.scale**2)))
 
 
@@ -209,7 +209,7 @@ def additive_cases() -> list[AuditedMechanism]:
     """Laplace, geometric and Gaussian noise."""
     laplace, vector = laplace_for(epsilon=Fraction(1), l1=1), laplace_for(epsilon=Fraction(1), l1=5)
     clamped = geometric(alpha=Fraction(1, 2), clamp=(-1, 2))
-    # A large scale, where the curve that is proven of discrete noise is close to that of the normal law.
+    # A large scale, where the curve that is proved for discrete noise is close to that of the normal law.
     gaussian, pairwise = gaussian_for(rho=MU**2 / 2, l2_squared=SHIFT**2), gaussian_for(rho=MU**2 / 2, l2_squared=2 * SHIFT**2)
     noise = DiscreteGaussian(gaussian.scale)
     at_one = Approximate(Fraction(1), gaussian_delta(noise, sensitivity=SHIFT, epsilon=Fraction(1)))
@@ -306,7 +306,7 @@ def threshold_cases() -> list[AuditedMechanism]:
 
 @cache
 def cases() -> tuple[AuditedMechanism, ...]:
-    """Every mechanism of the kernel. The neighbours that tell most are looked for once."""
+    """Every mechanism of the kernel. The search for the most informative neighbours runs once."""
     return (*additive_cases(), *response_cases(), *selection_cases(), *threshold_cases())
 
 

@@ -1,8 +1,8 @@
-"""The sensitivity oracle: exact differences on the real engine against what the kernel claims.
+"""The sensitivity oracle compares exact differences on the real engine with the kernel's claims.
 
 For a plan and two neighbouring data sets, both prepared from their sources, the oracle runs the certified SQL on both, takes the exact
-difference of every vector and compares its norms with the certificate. It draws no noise and is deterministic: a breach is a proof that
-a rule, the preparation, the renderer or the certifier is wrong. It also checks what must not differ at all: facts, SQL, groups, cost.
+difference of every vector and compares its norms with the certificate. It draws no noise and is deterministic: a breach proves that a
+rule, the preparation, the renderer or the certifier is wrong. It also checks what must not differ at all: facts, SQL, groups, cost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lapwing.kernel.sensitivity import Sensitivity
 
 @dataclass(frozen=True, slots=True)
 class RefutedClaim:
-    """A claim of the certificate that a pair of neighbours refutes. Test data only: it shows exact figures."""
+    """A claim of the certificate that a pair of neighbours refutes. For test data only: it contains exact figures."""
 
     what: str
     claimed: object
@@ -54,13 +54,13 @@ class ExactResult:
 
 
 def measure(plan: Plan, snapshot: Snapshot) -> ExactResult:
-    """Certify for the snapshot's own facts, and run."""
+    """Certify the plan for the snapshot's own facts, and run it."""
     certified = certify(plan, snapshot.facts)
     return ExactResult(certified, snapshot.run(certified))
 
 
 def compare(left: ExactResult, right: ExactResult) -> list[RefutedClaim]:
-    """All breaches of a plan's certificate on one pair of neighbours. What is public must not differ at all."""
+    """All breaches of a plan's certificate on one pair of neighbours. Public values must not differ at all."""
     a, b = left.certified, right.certified
     if (a.facts, a.cost, a.digest) != (b.facts, b.cost, b.digest):
         return [RefutedClaim("facts, cost or digest", "equal on neighbours", "different")]
@@ -90,7 +90,7 @@ def compare_exact(certified: Certified, left: Exact, right: Exact) -> list[Refut
 def _compare_query(
     query: CertifiedQuery, certified: Certified, left: ExactTable, right: ExactTable, pure: list[Fraction | None]
 ) -> tuple[list[RefutedClaim], Fraction, Fraction]:
-    """Breaches, loss and delta; what each part costs in pure epsilon is added to ``pure``, None where it has none."""
+    """Breaches, loss and delta; appends the pure epsilon of each part to ``pure``, None if it has none."""
     breaches: list[RefutedClaim] = []
     delta = Fraction(0)
     groups = query.query.groups
@@ -123,9 +123,9 @@ def _compare_query(
 def _compare_quantiles(
     quantiles: CertifiedQuantiles, query: CertifiedQuery, facts: Facts, left: Counts, right: Counts
 ) -> tuple[list[RefutedClaim], Fraction]:
-    """Rows that went and rows that came, over all groups: the whole of what a set of quantiles is charged for.
+    """Removed and added rows, over all groups, which are all that a set of quantiles is charged for.
 
-    That the mass on the line moves by no more than these rows is proved, and tested on every small data set.
+    A proof, and a test on every small data set, show that the mass on the line moves by no more than these rows.
     """
     name, groups = quantiles.quantiles.name, query.query.groups
     shown = tuple(dict.fromkeys([*left, *right])) if isinstance(groups, DiscoveredGroups) else groups.groups
@@ -168,7 +168,7 @@ def _aligned(table: ExactTable, vector: Sequence[int], union: Sequence[tuple[Val
 def _compare_keys(
     query: CertifiedQuery, groups: DiscoveredGroups, left: ExactTable, right: ExactTable, union: list[tuple[Value, ...]]
 ) -> tuple[list[RefutedClaim], Fraction]:
-    """Discovered groups: the key counts obey their own bound, and keys held by one side alone are few and hold what one unit adds."""
+    """Check discovered groups: key counts respect their bound, and keys of one side only are few and hold what one unit can add."""
     assert query.keys is not None and left._units is not None and right._units is not None
     measured = gap(_aligned(left, left._units, union), _aligned(right, right._units, union))
     breaches = _exceeding("units per group", query.keys.sensitivity, measured)
@@ -180,7 +180,7 @@ def _compare_keys(
         most = _most_alone(groups, len(alone))
         if any(units > most for units in alone):
             breaches.append(RefutedClaim("units of a group of one side alone", most, max(alone)))
-    # The chance that a unit alone makes one of its keys appear, from the noise law, against what the statement pays for it.
+    # The chance, by the noise law, that a single unit makes one of its keys appear, against the delta that the statement pays for it.
     worst = _worst_delta(groups, query.keys.groups_per_unit, query.keys.threshold)
     if worst > groups.delta:
         breaches.append(RefutedClaim("delta of the key threshold", float(groups.delta), float(worst)))
@@ -188,7 +188,7 @@ def _compare_keys(
 
 
 def _most_alone(groups: DiscoveredGroups, number: int) -> int:
-    """The most that one unit may add to each of ``number`` groups: 1, or the largest whole w with number * w^2 <= 4^bits."""
+    """The most that one unit may add to each of ``number`` groups: 1, or the largest integer w with number * w^2 <= 4^bits."""
     if groups.spread_bits is None:
         return 1
     return math.isqrt(4**groups.spread_bits // max(number, 1))
@@ -196,7 +196,7 @@ def _most_alone(groups: DiscoveredGroups, number: int) -> int:
 
 @lru_cache(maxsize=256)
 def _worst_delta(groups: DiscoveredGroups, groups_per_unit: int, threshold: int) -> Fraction:
-    """At least the chance that a unit alone shows one of its groups, for the number of groups at which it is largest."""
+    """At least the chance that a single unit makes one of its groups appear, for the number of groups at which it is largest."""
     numbers = [groups_per_unit] if groups.spread_bits is None else range(1, groups_per_unit + 1)
     return max(
         thresholds.threshold_delta(groups.law, groups_per_unit=number, threshold=threshold + 1 - _most_alone(groups, number))

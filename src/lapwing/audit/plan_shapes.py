@@ -64,8 +64,8 @@ def number(value: Fraction | int, kind: Kind = Kind.INTEGER) -> Literal:
 
 
 def law_of(facts: Facts) -> Law:
-    """A law the account allows."""
-    # with an order Laplace noise is what is new: Gaussian noise is charged as without one
+    """A noise law that the account allows."""
+    # Laplace noise, because only its charge is new in an account with an order
     is_laplace = facts.account is Account.PURE or facts.order is not None
     return DiscreteLaplace(Fraction(8)) if is_laplace else DiscreteGaussian(Fraction(8))
 
@@ -85,11 +85,11 @@ COST = grid_sum("cost", 0, 500, 100)
 CHANGE = grid_sum("change", -100, 100, 2)
 LATE = grid_sum("late", 50, 100, 1)
 EDGE_SUM = GridSum(call(Function.DIVIDE, Column("cost"), number(Fraction(1000), Kind.REAL)), Fraction(0), Fraction(0.49999999999999994), 1)
-"""Values up to 0.5 clamped below 1/2: on whole numbers every one of them is 0, unless a float map rounds up."""
+"""Values up to 0.5 clamped below 1/2: on the grid of whole numbers each is 0, unless float arithmetic rounds up."""
 
 _STEPS = [call(Function.STEPS, Column(name)) for name in ("cost", "change")]
 PRODUCT = GridSum(call(Function.OF_STEPS, call(Function.MULTIPLY, *_STEPS), number(200)), Fraction(-1000), Fraction(1000), 200)
-"""Decimals: a product of two numbers on grids, in steps of both, clamped to less than it can be."""
+"""Decimals: a product of two numbers on grids, in steps of both, clamped to a smaller range than it can have."""
 
 
 def _query(
@@ -399,7 +399,7 @@ def _relations() -> Mapping[str, Shape]:
 
 
 def norms(facts: Facts, source: Relation, measure: Measure, squared_edges: tuple[int, ...], *, key: str | None = None) -> Query:
-    """Units by the norm of what they add to a measure, by a key or in all."""
+    """A histogram of units by the norm of what they add to a measure, by a key or in total."""
     keys = NOTHING if key is None else ((key, Column(key)),)
     bins = KnownGroups(tuple((number,) for number in range(len(squared_edges) + 1)))
     units = UnitNorms(source, keys, measure, squared_edges, "size")
@@ -407,7 +407,7 @@ def norms(facts: Facts, source: Relation, measure: Measure, squared_edges: tuple
 
 
 COUNT_EDGES = (0, 1, 2, 4, 9, 10, 36, 144)
-"""Squares that units of the worlds have, and some that they do not."""
+"""Squares that occur among units of the worlds, and some that do not."""
 SUM_EDGES = (0, 100**2, 1_234**2, 50_000**2, 2_500_000_001, 2 * 50_000**2, 300_000**2)
 
 
@@ -440,7 +440,7 @@ def _norms() -> Mapping[str, Shape]:
 
 
 def sampled_norms() -> dict[str, Shape]:
-    """The norms of one unit in two. Which units these are is the engine's own affair, so exact results differ between engines."""
+    """The norms of half of the units. The engine chooses which units, so exact results differ between engines."""
 
     def sampled(shape: Shape) -> Shape:
         def plan(facts: Facts) -> Plan:

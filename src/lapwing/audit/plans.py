@@ -1,8 +1,8 @@
-"""Audits of plans: the certificate against what release does, on the worst neighbours known.
+"""Audits of plans: compares the certificate with actual releases, on the worst known neighbours.
 
 The engine runs once on each of two neighbouring data sets. The exact results are then released many times, through the code that releases
-an answer: the cells that differ are repeated, each run under groups of its own, so that one call draws the noise of many runs. What is
-tested is the log likelihood ratio of all of them together, which is known, because the laws are.
+an answer: the cells that differ are repeated, with separate groups for each run, so that one call draws the noise of many runs. The audit
+tests the log likelihood ratio of all these cells together, which is known because the laws are known.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from lapwing.prices import Family, law_for
 Group = tuple[Value, ...]
 
 LOSSES = {Account.PURE: Fraction(1), Account.APPROXIMATE: Fraction(1)}
-"""What audited plans cost: the epsilon and the rho at which an audit sees most."""
+"""The cost of audited plans: the epsilon and the rho at which an audit has most power."""
 DELTA_KEYS = Fraction(1, 20)
-"""Large, so that wrong thresholds show."""
+"""Large, so that an audit detects wrong thresholds."""
 SHOWN_ALONE = 1e6
-"""Log ratio of a group that only one side can show."""
+"""Log ratio of a group that can appear on one side only."""
 _RUNS_AT_ONCE = 20_000
 
 
 def claim_of_plan(certified: Certified) -> Claim:
-    """What the certificate of a plan promises."""
+    """The claim of the certificate of a plan."""
     if certified.cost.pure is not None and certified.facts.order is not None:
         return Pure(Fraction(certified.cost.pure, LOSS_UNITS))
-    if certified.facts.order is not None:  # a loss at one order is no rho
+    if certified.facts.order is not None:  # a loss at one order is not a rho
         certified = certify(certified.plan, replace(certified.facts, order=None))
     amount = Fraction(certified.cost.loss, LOSS_UNITS)
     match certified.facts.account:
@@ -95,16 +95,16 @@ class MovedVector:
 
 @dataclass(frozen=True, slots=True)
 class NeighbourDifference:
-    """What differs between two neighbours in one query. Test data only: it holds exact figures."""
+    """The cells that differ between two neighbours in one query. For test data only: it contains exact figures."""
 
     query: CertifiedQuery
     groups: tuple[Group, ...]
     vectors: tuple[MovedVector, ...]
     units: tuple[tuple[int | None, int | None], ...] | None
-    """For discovered groups, the number of units on each side; None where the side has no such group."""
+    """For discovered groups, the number of units on each side; None if the side has no such group."""
 
     def loss(self, account: Account) -> Fraction:
-        """What these neighbours can learn from this query by the laws of the noise."""
+        """The privacy loss of this query between these neighbours, by the laws of the noise."""
         total = sum((_loss(account, vector.law, vector.left, vector.right) for vector in self.vectors), Fraction(0))
         if self.units is not None and isinstance(self.query.query.groups, DiscoveredGroups):
             both = [(a, b) for a, b in self.units if a is not None and b is not None]
@@ -118,7 +118,7 @@ def _loss(account: Account, law: Law, left: Sequence[int], right: Sequence[int])
 
 
 def moved_cells(certified: Certified, left: Exact, right: Exact) -> tuple[NeighbourDifference, ...]:
-    """What differs, query by query; queries in which nothing differs are left out."""
+    """The differences, query by query, without the queries that do not differ."""
     cells = []
     for query, a, b in zip(certified.queries, left._tables, right._tables, strict=True):
         moved = _moved(query, a, b)
@@ -148,13 +148,13 @@ def _moved(query: CertifiedQuery, left: ExactTable, right: ExactTable) -> Neighb
 
 
 def released_ratios(moved: NeighbourDifference, facts: Facts, *, right: bool, runs: int) -> Floats:
-    """Release one side this many times; for each run the log likelihood ratio of right to left."""
+    """Release one side ``runs`` times; returns the log likelihood ratio of right to left for each run."""
     chunks = [_ratios_at_once(moved, facts, right=right, runs=min(_RUNS_AT_ONCE, runs - start)) for start in range(0, runs, _RUNS_AT_ONCE)]
     return np.concatenate(chunks)
 
 
 def _ratios_at_once(moved: NeighbourDifference, facts: Facts, *, right: bool, runs: int) -> Floats:
-    """Runs become groups: a tiled table goes through the code that releases one query of an answer."""
+    """Each run becomes groups of a tiled table, which the code that releases one query of an answer releases at once."""
     present = [place for place in range(len(moved.groups)) if moved.units is None or moved.units[place][right] is not None]
     tiled = [(run, *moved.groups[place]) for run in range(runs) for place in present]
     vectors = [[(vector.right if right else vector.left)[place] for place in present] * runs for vector in moved.vectors]
@@ -206,7 +206,7 @@ def log_ratio(law: Law, noisy: Floats, *, left: Floats, right: Floats) -> Floats
 
 
 def _hidden(moved: NeighbourDifference, law: Law) -> Floats:
-    """For each group, the log ratio of the chances that it is not shown."""
+    """For each group, the log ratio of the probabilities that it is not shown."""
     assert moved.query.keys is not None and moved.units is not None
     threshold = moved.query.keys.threshold
 
@@ -218,29 +218,29 @@ def _hidden(moved: NeighbourDifference, law: Law) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The neighbours on which a plan reveals most, among those that were tried."""
+    """The neighbours, among those tried, on which a plan reveals most."""
 
     left: ExactResult
     right: ExactResult
     moved: tuple[NeighbourDifference, ...]
     share: float
-    """The exact loss of these neighbours, as a part of what the certificate charges. Above 1 the certificate is wrong, for certain."""
+    """The exact loss of these neighbours, as a share of the certificate's charge. Above 1, the certificate is certainly wrong."""
 
     @property
     def worth(self) -> float:
-        """Which pair to audit: one of large loss and, among almost equal ones, with few cells to draw."""
+        """The rank of this pair for an audit: large loss first and, among almost equal losses, few cells to draw."""
         cells = sum(len(part.groups) * (len(part.vectors) + (part.units is not None)) for part in self.moved)
         return self.share - 0.005 * cells
 
 
 def pair_of(left: ExactResult, right: ExactResult) -> Pair:
-    """A pair with all that differs."""
+    """A pair with all its differences."""
     moved = moved_cells(left.certified, left.exact, right.exact)
     facts, cost = left.certified.facts, left.certified.cost
     account, charged = facts.account, cost.loss
     if facts.order is not None and cost.pure is not None:
         account, charged = Account.PURE, cost.pure
-    elif facts.order is not None:  # a loss at one order is no rho
+    elif facts.order is not None:  # a loss at one order is not a rho
         charged = certify(left.certified.plan, replace(facts, order=None)).cost.loss
     spent = sum((part.loss(account) for part in moved), Fraction(0))
     return Pair(left, right, moved, float(spent * LOSS_UNITS / max(1, charged)))
@@ -274,7 +274,7 @@ def worst_pairs(
 
 
 def tiled_ratios(pair: Pair, *, right: bool, runs: int) -> Floats:
-    """The log ratio of this many releases of one side, drawn many at once."""
+    """The log ratios of ``runs`` releases of one side, drawn many at once."""
     total = np.zeros(runs)
     for part in pair.moved:
         total += released_ratios(part, pair.left.certified.facts, right=right, runs=runs)
@@ -306,7 +306,7 @@ def _as_floats(outputs: Sequence[float]) -> Floats:
 
 
 def whole_releases(pair: Pair, *, right: bool, runs: int) -> Floats:
-    """The log ratio of whole releases, permit and all, one call each: slow, to compare with the tiled ones."""
+    """The log ratios of whole releases with permits, one call each: slow, for comparison with tiled releases."""
     side = pair.right if right else pair.left
     place_of = {id(query): place for place, query in enumerate(pair.left.certified.queries)}
     ratios = np.zeros(runs)
@@ -318,7 +318,7 @@ def whole_releases(pair: Pair, *, right: bool, runs: int) -> Floats:
 
 
 def _cut(moved: NeighbourDifference, table: NoisyTable) -> NoisyTable:
-    """The moved groups of a release, as run 0 of a tiled one."""
+    """The moved groups of a release, as run 0 of a tiled release."""
     moved_groups = set(moved.groups)
     kept = [row for row, group in enumerate(table.groups) if group in moved_groups]
     columns = tuple(replace(column, values=tuple(column.values[row] for row in kept)) for column in table.columns)
@@ -326,7 +326,7 @@ def _cut(moved: NeighbourDifference, table: NoisyTable) -> NoisyTable:
 
 
 def same_law(left: Floats, right: Floats, *, error: float) -> bool:
-    """Whether two samples may come from one law; false with probability at most ``error`` if they do.
+    """Whether two samples may have the same law; false with probability at most ``error`` if they have.
 
     Source: Massart 1990, the tight constant of the inequality of Dvoretzky, Kiefer and Wolfowitz, for each sample.
     """

@@ -1,8 +1,8 @@
 """Audit of a declared data set: its catalogue, its plans and its public interface, on invented neighbours.
 
-Two data sets that differ in one invented unit are prepared in a temporary directory, each with a ledger of its own. A statement is planned
-as the owner's analysts would get it. Then its certificate is audited three times: against the exact difference of the two results, on many
-releases of them, and on answers that were really asked for, through :class:`lapwing.data_set.DataSet`, with ledger and all.
+Two data sets that differ in one invented unit are prepared in a temporary directory, each with its own ledger. A statement is planned as
+for the owner's analysts. Then its certificate is audited three times: against the exact difference of the two results, on many releases of
+them, and on actual answers, through :class:`lapwing.data_set.DataSet` and its ledger.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ EPSILON_THROWAWAY = 1_000_000
 
 ASKS_DEFAULT = 100
 ASKS_MAX = 1_000
-"""Most answers asked for on each side: a statement that discovers keys may be asked 1,024 times before delta is spent."""
+"""Most answers requested on each side: a statement that discovers keys can be asked 1,024 times before delta is spent."""
 
 _PRICE_STEP = Fraction(1, 10**9)
-"""Asking the same again is free and gives the same answer, so each question is this much cheaper than the one before."""
+"""A repeated question is free and returns the same answer, so each question costs this much less than the one before."""
 _CELLS_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
 class StatementAudit:
-    """What was found about one statement."""
+    """The findings about one statement."""
 
     statement: str
     share: float
-    """The exact loss of the worst invented neighbours, as a part of the certificate."""
+    """The exact loss of the worst invented neighbours, as a share of the certificate's charge."""
     released: Audit
-    """From many releases of both exact results."""
+    """The audit of many releases of both exact results."""
     asked: Audit | None
-    """From answers asked for one by one; None if none were asked for."""
+    """The audit of answers requested one by one; None if none were requested."""
 
     @property
     def caught(self) -> bool:
-        """Whether the certificate is refuted, for certain (by exact figures) or at the stated confidence."""
+        """Whether the certificate is refuted, with certainty (by exact figures) or at the stated confidence."""
         return self.share > 1 or self.released.caught or (self.asked is not None and self.asked.caught)
 
 
@@ -65,7 +65,7 @@ def invented_project(catalogue: Path) -> Iterator[InventedProject]:
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as opened:
         base = Path(scratch)
         source, text = invent(path, base / "scout", epsilon=EPSILON_THROWAWAY)
-        # released values, so public: with them the planner decides as it would for the owner's analysts
+        # released values are public: with them the planner decides as for the owner's analysts
         statistics = StateDirectory(path.resolve().parent).statistics()
         sets = []
         for number, units in enumerate(_variants(source)):
@@ -82,14 +82,14 @@ def invented_project(catalogue: Path) -> Iterator[InventedProject]:
 
 
 def _share_ranking_key(directory: Path) -> None:
-    """Neighbours share the ranking key: it is chosen without looking at the rows. Nothing here is worth keeping secret."""
+    """Give neighbours the same ranking key, because its choice does not depend on the rows. It need not be secret here."""
     store = StateDirectory(directory)
     store.directory.mkdir(mode=0o700)
     (store.directory / "ranking.key").write_bytes(bytes(range(32)))
 
 
 def _variants(source: InventedCatalogue) -> Iterator[list[Rows]]:
-    """The background alone, then with one unit more, of each style and in each place."""
+    """The background alone, then with one more unit of each style and in each place."""
     background = [source.unit_rows(unit, Style.PLAIN, seed=1) for unit in range(1, BACKGROUND_UNITS + 1)]
     yield background
     for place in source.places():
@@ -98,7 +98,7 @@ def _variants(source: InventedCatalogue) -> Iterator[list[Rows]]:
 
 
 class InventedProject:
-    """Invented data sets for one catalogue: the first without the unit in question, the others each with it, in another style."""
+    """Invented data sets for one catalogue: the first without the audited unit, each of the others with it, in a different style."""
 
     def __init__(self, sets: Sequence[DataSet]) -> None:
         self.sets = sets
@@ -108,7 +108,7 @@ class InventedProject:
         return [table.name for table in self.sets[0].curator.declaration.tables]
 
     def neighbours(self) -> list[tuple[DataSet, DataSet]]:
-        """One unit removed; for bounded neighbours also one replaced by another."""
+        """Pairs with one unit removed; for bounded neighbours also with one unit replaced."""
         without, *others = self.sets
         pairs = [(other, without) for other in others]
         if self.sets[0].curator.declaration.dataset.neighbours is Neighbours.BOUNDED:
@@ -156,7 +156,7 @@ class InventedProject:
 
 
 def comparable(answers: Sequence[Sequence[Answer]]) -> list[list[Hashable]]:
-    """Answers as lists of numbers of one length: all their numbers if they have equally many, else the number of rows and column sums."""
+    """Answers as lists of numbers of equal length: all numbers if all have equally many, else the number of rows and column sums."""
     numbers = [[_numbers(answer) for answer in side] for side in answers]
     sizes = {sum(map(len, columns)) for side in numbers for columns in side}
     if len(sizes) == 1 and max(sizes) <= _CELLS_MAX:
@@ -168,5 +168,5 @@ def comparable(answers: Sequence[Sequence[Answer]]) -> list[list[Hashable]]:
 
 
 def _numbers(answer: Answer) -> list[list[float]]:
-    """The columns that hold aggregates, NULL as 0."""
+    """The aggregate columns, with NULL as 0."""
     return [[float(value or 0) for value in answer.table.column(name).to_pylist()] for name in answer.intervals]

@@ -44,7 +44,7 @@ COST = _set("q", Column("cost"), 0, 500, 100)
 CHANGE = _set("c", Column("change"), -100, 100, 2, MEDIAN)
 DAY = _set("d", Column("day"), 19_000, 21_000, 1)
 NARROW = _set("n", Column("cost"), 3, 7, 10, MEDIAN)
-"""Most rows lie beyond its ends."""
+"""A range that most rows exceed."""
 COMPUTED = _set("e", call(Function.MULTIPLY, Column("cost"), Column("cost")), 0, 1000, 4)
 WHERE = _set("w", Case(((Column("flag"), Column("cost")),), Literal(None, Kind.REAL)), 0, 500, 100, MEDIAN)
 

@@ -1,12 +1,13 @@
-"""Record and replay: a check, without chance, of code that draws noise step by step.
+"""Record and replay: a deterministic check of code that draws noise step by step.
 
-A program is written against :class:`Noise`: each call states the exact value, the scale and the sensitivity it claims. It is run on one
-data set while every call and its noisy output are recorded; then it is replayed on a neighbour, and each call gets the recorded output
-back. From the same outputs the program must make the same calls and the same result, and its exact values may differ by no more than it
-claimed. Then by adaptive composition it reveals no more than the sum of the recorded events. Proof: ``docs/proofs/audit.md``.
+A program is written against :class:`Noise`: each call states the exact value, the scale and the claimed sensitivity. The recorder runs the
+program on one data set and records every call with its noisy output; then it replays the program on a neighbour, where each call returns
+the recorded output. Given the same outputs, the program must make the same calls and return the same result, and its exact values may
+differ by no more than it claimed. Then, by adaptive composition, it reveals no more than the sum of the recorded events. Proof:
+``docs/proofs/audit.md``.
 
     recording = record(program, data)
-    breaches = replay(program, neighbour, recording)      # empty if nothing speaks against the program
+    breaches = replay(program, neighbour, recording)      # empty if no breach was found
     recording.cost()                                      # what it claims to cost
 """
 
@@ -34,7 +35,7 @@ Noisy: TypeAlias = int | tuple[int, ...] | None
 
 
 class Noise(Protocol):
-    """All that a recorded program may do with private values. Sensitivities are claims about neighbours, which replaying checks."""
+    """All operations of a recorded program on private values. Sensitivities are claims about neighbours, which the replay checks."""
 
     def laplace(self, value: Values, *, scale: Fraction, l1: int) -> Values:
         """The value with discrete Laplace noise; between neighbours it moves by at most ``l1`` in all."""
@@ -60,7 +61,7 @@ Program: TypeAlias = Callable[[Data, Noise], Result]
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One call of a program: a mechanism with its public parameters, the exact value, and what came out."""
+    """One call of a program: a mechanism with its public parameters, the exact value, and the output."""
 
     mechanism: Mechanism
     value: Values
@@ -69,13 +70,13 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class Recording(Generic[Result]):
-    """A run of a program. Test data only: it holds exact values."""
+    """A run of a program. For test data only: it contains exact values."""
 
     calls: tuple[RecordedCall, ...]
     result: Result
 
     def cost(self) -> Event:
-        """The sum of the events of all calls: what the whole run claims to cost, by adaptive composition."""
+        """The sum of the events of all calls: the claimed cost of the whole run, by adaptive composition."""
         events = [call.mechanism.event() for call in self.calls]
         epsilons, rhos = [event.epsilon for event in events], [event.rho for event in events]
         return Event(
@@ -87,20 +88,20 @@ class Recording(Generic[Result]):
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """Something that a neighbour shows to be different from what the program claimed."""
+    """A difference on a neighbour that the program's claims do not allow."""
 
     call: int
-    """Number of the call, from 0; the number of all calls if it is about the result."""
+    """Index of the call, from 0; the number of calls if the breach concerns the result."""
     what: str
 
 
 class _Ended(BaseException):
-    """Stops a replay that has left the recorded path; no handler of the program's own should take it for an error."""
+    """Stops a replay that has left the recorded path; a BaseException, so that handlers in the program do not catch it."""
 
 
 @dataclass(slots=True)
 class _Tape:
-    """Plays mechanisms: draws and records them, or gives back what was recorded and compares."""
+    """Runs mechanisms: draws and records, or compares and returns the recorded outputs."""
 
     recorded: tuple[RecordedCall, ...] | None
     calls: list[RecordedCall] = field(default_factory=list)
@@ -169,7 +170,7 @@ def _tuple(value: Values) -> tuple[int, ...]:
 
 
 def _moved_too_far(mechanism: Mechanism, before: Values, after: Values) -> str | None:
-    """What is wrong with a movement of the exact value, if anything."""
+    """Why a movement of the exact value breaks the claim; None if it does not."""
     left, right = _tuple(before), _tuple(after)
     if len(left) != len(right) or isinstance(before, tuple) != isinstance(after, tuple):
         return "the number of exact values depends on the data"
@@ -189,17 +190,17 @@ def _moved_too_far(mechanism: Mechanism, before: Values, after: Values) -> str |
 
 
 def record(program: Program[Data, Result], data: Data) -> Recording[Result]:
-    """Run a program with real noise and keep every call."""
+    """Run a program with real noise and record every call."""
     tape = _Tape(None)
     result = program(data, tape)
     return Recording(tuple(tape.calls), result)
 
 
 def replay(program: Program[Data, Result], neighbour: Data, recording: Recording[Result]) -> list[Breach]:
-    """Run a program on a neighbour with the recorded outputs; everything that it did differently from what it claimed.
+    """Run a program on a neighbour with the recorded outputs; returns every breach of its claims.
 
-    Pre: the program depends on its data and the noise alone: no clock, no randomness of its own. Post: an empty list says that on this
-    pair, along this one path, control flow, parameters, number of calls, movements and result kept to the claim.
+    Pre: the program depends only on its data and the noise: no clock, no other randomness. Post: an empty list means that on this pair,
+    along this one path, control flow, parameters, number of calls, movements and result were as claimed.
     """
     tape = _Tape(recording.calls)
     try:
@@ -216,7 +217,7 @@ def replay(program: Program[Data, Result], neighbour: Data, recording: Recording
 
 
 def check(program: Program[Data, Result], data: Data, neighbours: Sequence[Data], *, recordings: int = 1) -> list[Breach]:
-    """Record this often on ``data``, and replay each recording on every neighbour."""
+    """Record ``recordings`` runs on ``data``, and replay each on every neighbour."""
     breaches: list[Breach] = []
     for _ in range(recordings):
         recording = record(program, data)

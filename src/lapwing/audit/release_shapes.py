@@ -1,4 +1,4 @@
-"""Whole releases for the sensitivity oracle: several tables over the same rows, with noise of their own, under one charge."""
+"""Whole releases for the sensitivity oracle: several tables over the same rows, each with its own noise, under one charge."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COST_EDGES = (Fraction(1), Fraction(12), Fraction(499))
 
 
 def _visit_axes(facts: Facts) -> list[Axis]:
-    """A column with a bin for each value, spans of money at edges, spans of days."""
+    """Axes: a column with a bin for each value, ranges of money, ranges of days."""
     columns = shape_of(Scan("visits", 1), facts).columns
     return [
         axis_of("clinic", columns["clinic"]),
@@ -50,14 +50,14 @@ def _people(facts: Facts) -> Plan:
 
 
 def _tree(facts: Facts) -> Plan:
-    """A tree over days for each clinic: each level is a table over an axis of its own."""
+    """A tree over days for each clinic: each level is a table over its own axis."""
     columns = shape_of(Scan("visits", 1), facts).columns
     axes = [axis_of("clinic", columns["clinic"]), *tree_axes("day", columns["day"], branch=4, bins=64)]
     return _released(Scan("visits", 3), axes, [(0, number) for number in range(1, len(axes))], Ranked(), facts)
 
 
 def _several(facts: Facts) -> Plan:
-    """Marginals and two trees under one charge; one of the trees is over a column of the marginals, in other bins."""
+    """Marginals and two trees under one charge; one tree is over a column of the marginals, in other bins."""
     columns, rows, bounding = shape_of(Scan("visits", 1), facts).columns, Scan("visits", 12), Weighted(2, BITS)
     days = [axis_of("clinic", columns["clinic"]), *tree_axes("day", columns["day"], branch=4, bins=16)]
     costs = tree_axes("cost", columns["cost"], branch=2, bins=4)
@@ -71,7 +71,7 @@ def _several(facts: Facts) -> Plan:
 
 
 def release_shapes() -> dict[str, Shape]:
-    """Every kind of release: one row per unit, several, several that weigh together, some rows only, a tree, several parts."""
+    """Every kind of release: one row per unit, several rows, weighted rows, filtered rows, a tree, several parts."""
     july = call(Function.EQUAL, call(Function.MONTH, Column("day")), Literal(7, Kind.INTEGER))
     return {
         "release, one row per unit": _people,

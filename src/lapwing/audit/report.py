@@ -1,7 +1,7 @@
-"""The report of a release: every mechanism and every shape of plan, audited, with one confidence for all of it.
+"""The audit report of a version: every mechanism and every shape of plan, with one confidence for the whole report.
 
-Lines are written to a file as they are measured, so that a long run can be stopped and taken up again. All lines share the confidence: each
-test is corrected for ``TESTS`` tests, more than a report has.
+Lines are written to a file as they are measured, so that a long run can be stopped and resumed. All lines share the confidence: each test
+is corrected for ``TESTS`` tests, more than a report has.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from lapwing.kernel.accounting import Account
 from lapwing.mechanisms.draw import Drawable
 
 TESTS = 2_000
-"""Tests that a report corrects for. It has fewer: two for each line, at each number of runs it was measured with."""
+"""The number of tests for which a report is corrected. It has fewer: two for each line and number of runs."""
 
 WORLDS = 3
-"""Random data sets, each with all its neighbours, among which the worst pair for a plan is looked for."""
+"""Random data sets, each with all its neighbours, among which the worst pair for a plan is searched."""
 
 WHOLE_RELEASES = 2_000
-"""Whole releases that are compared with the tiled ones in a long run."""
+"""Whole releases to compare with tiled releases in a long run."""
 
 SAME_LAW_ERROR = 1e-6
 """Chance of a false alarm in that comparison, for each line."""
@@ -39,7 +39,7 @@ SAME_LAW_ERROR = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a report: what was audited, what it claims, what was found."""
+    """One line of a report: the audited item, its claim, and the result."""
 
     area: str
     name: str
@@ -52,7 +52,7 @@ class Line:
     caught: bool
 
     def key(self) -> str:
-        """Names the line, whatever was measured."""
+        """Identifies the line, independently of its measurements."""
         return f"{self.area}/{self.setting}/{self.name}"
 
 
@@ -67,11 +67,11 @@ class AuditItem:
     """Audits with this many runs on each side."""
 
     def key(self) -> str:
-        """As that of its line."""
+        """The key of its line."""
         return f"{self.area}/{self.setting}/{self.name}"
 
     def line(self, samples: int) -> Line:
-        """Audit and describe."""
+        """Audit the item and return its line."""
         result = self.audited(samples)
         return line_of(result, area=self.area, name=self.name, setting=self.setting)
 
@@ -93,7 +93,7 @@ def line_of(result: Audit, *, area: str, name: str, setting: str) -> Line:
 
 
 def exact_line(claim: Claim, *, share: float, name: str) -> Line:
-    """The exact loss of two neighbours, computed and not estimated: it needs no runs, and refutes for certain."""
+    """The line of an exact loss of two neighbours, computed and not estimated: it needs no runs, and a refutation is certain."""
     claimed = float(parameter_of(claim))
     return Line("statement", name, "exact difference", measure_of(claim), claimed, float(_delta(claim)), share * claimed, 0, share > 1)
 
@@ -129,7 +129,7 @@ def mistake_items(factor: Fraction, *, confidence: Fraction = CONFIDENCE, tests:
 def plan_items(
     *, confidence: Fraction = CONFIDENCE, tests: int = TESTS, worlds: int = WORLDS, whole_releases_each: int = 0, seed: int = 1
 ) -> list[AuditItem]:
-    """Every shape of plan, for both kinds of account and both neighbour relations. Neighbours are looked for when the first is audited."""
+    """Every shape of plan, for both kinds of account and both neighbour relations. The first audit searches for neighbours."""
 
     @lru_cache(maxsize=1)
     def pairs(account: Account, relation: str) -> dict[str, Pair]:
@@ -148,7 +148,7 @@ def plan_items(
 
 
 def _compare_paths(pair: Pair, *, runs: int) -> None:
-    """Stop (code ``audit-paths-differ``) if whole releases follow another law than the tiled ones."""
+    """Refuse (``audit-paths-differ``) if whole releases follow a different law than tiled releases."""
     for right in (False, True):
         if runs and not same_law(
             whole_releases(pair, right=right, runs=runs), tiled_ratios(pair, right=right, runs=10 * runs), error=SAME_LAW_ERROR
@@ -159,7 +159,7 @@ def _compare_paths(pair: Pair, *, runs: int) -> None:
 def measured(
     items: Sequence[AuditItem], *, samples: int, state: Path | None = None, wanted: Callable[[AuditItem], bool] | None = None
 ) -> Iterator[Line]:
-    """Audit each item with this many runs on each side; what ``state`` already holds with at least as many is not measured again."""
+    """Audit each item with ``samples`` runs on each side; items that ``state`` already has with at least as many are not measured again."""
     known = read_state(state) if state is not None else {}
     for item in items:
         if wanted is not None and not wanted(item):
@@ -176,7 +176,7 @@ def measured(
 
 
 def read_state(state: Path) -> dict[str, Line]:
-    """What was measured before with this version; nothing if there is no such file."""
+    """The lines measured before with this version; empty if there is no such file."""
     if not state.exists():
         return {}
     stored = json.loads(state.read_text(encoding="utf-8"))
@@ -200,7 +200,7 @@ def is_wrong(line: Line) -> bool:
 
 
 def headline(lines: Sequence[Line]) -> str:
-    """One sentence on all lines."""
+    """A summary of all lines in one sentence or two."""
     claims, planted = ([line for line in lines if (line.area == "mistake") is mistake] for mistake in (False, True))
     refuted = [line.name for line in claims if line.caught]
     text = f"{len(refuted)} of {len(claims)} claims are refuted: {', '.join(refuted)}." if refuted else ""
@@ -215,11 +215,11 @@ def verdict(line: Line) -> str:
 
 
 def runs_text(line: Line) -> str:
-    """How many runs; a line that was computed has none."""
+    """The number of runs; a computed line has none."""
     return f"{line.samples:,}" if line.samples else "exact"
 
 
 def claim_text(line: Line) -> str:
-    """What is claimed, such as ``rho 1, delta 0.05``."""
+    """The claim, such as ``rho 1, delta 0.05``."""
     text = f"{line.measure} {line.claimed:.4g}"
     return f"{text}, delta {line.delta:.3g}" if line.delta else text

@@ -23,7 +23,7 @@ from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account
 
 RANKING_KEY = b"oracle" * 5 + b"!!"
-"""Neighbours share the ranking key: it is chosen without looking at the data."""
+"""Neighbours share the ranking key, because its choice does not depend on the data."""
 
 Prepare = Callable[[Declaration], Snapshot]
 
@@ -35,7 +35,7 @@ def prepare_in_duckdb(declaration: Declaration) -> Snapshot:
 
 @dataclass
 class OracleRun:
-    """What an oracle run saw."""
+    """The result of an oracle run."""
 
     pairs: int = 0
     breaches: list[tuple[str, RefutedClaim]] = field(default_factory=list)
@@ -56,7 +56,7 @@ def run_oracle(
 ) -> OracleRun:
     """Compare every shape on every neighbour of ``worlds`` random worlds; on slow engines on the first ``neighbours_max`` of each.
 
-    With ``stop_at_first``, until one claim is refuted. With an ``order``, of an approximate account that is a union of filters.
+    With ``stop_at_first``, stops when a claim is refuted. With an ``order``, the approximate account is a union of filters.
     """
     outcome = OracleRun()
     rng = random.Random(seed)
@@ -107,7 +107,7 @@ def _compare_all(left: Mapping[str, ExactResult], right: Mapping[str, ExactResul
 def _compare_until_refuted(
     chosen: Mapping[str, Shape], left: Snapshot, right: Snapshot, measured: dict[str, ExactResult], outcome: OracleRun
 ) -> None:
-    """Shape by shape until a claim is refuted; what is measured on the left is kept for the next neighbour."""
+    """Compare shape by shape until a claim is refuted; results on the left are kept for the next neighbour."""
     for name, shape in chosen.items():
         if name not in measured:
             measured |= _measured({name: shape}, left, outcome)

@@ -1,10 +1,10 @@
-"""Pairs of neighbouring data sets, made to break things.
+"""Pairs of neighbouring data sets, designed to break contribution bounding.
 
-A *world* is raw source rows under one catalogue: a small clinic with a table of one row per unit, a child table, a grandchild reached over
-a foreign key, and a public table. Generators plant what breaks naive bounding: units with many equal rows, extremes at both ends, NULLs,
-keys that occur in many rows of one unit, children without a parent, duplicate rows of a table that should have one per unit. A neighbour
-is made in the *source*: one unit removed, or replaced by another (or by nothing); the order of source rows is shuffled, because it is not
-data.
+A *world* consists of raw source rows under one catalogue: a small clinic with a table of one row per unit, a child table, a grandchild
+table reached through a foreign key, and a public table. Generators include what breaks naive bounding: units with many equal rows, extremes
+at both ends, NULLs, keys that occur in many rows of one unit, children without a parent, duplicate rows of a table that should have one per
+unit. Neighbours differ in the *source*: one unit is removed, or replaced by another (or by nothing); the order of source rows is shuffled,
+because it is not data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from lapwing.catalog import Declaration, load
 
 EDGE = "0.49999999999999994"
-"""The largest double below 1/2: on the grid of whole numbers a float map rounds it up to 1, exact arithmetic down to 0."""
+"""The largest double below 1/2: on the grid of whole numbers, float arithmetic rounds it up to 1, exact arithmetic down to 0."""
 
 CATALOGUE = """
 format = 1
@@ -143,7 +143,7 @@ def random_world(rng: random.Random, *, units: int = 5) -> World:
 
 
 def distinct_keys(world: World) -> World:
-    """The world with every key of visits in one row only, as a unique constraint of a database would have it."""
+    """The world with each key of visits in one row only, as under a unique constraint of a database."""
     seen: set[object] = set()
     visits: list[Row] = []
     for number, visit in enumerate(world.visits):
@@ -191,7 +191,7 @@ def _person(rng: random.Random, unit: int) -> Row:
 
 
 def _visit_id(unit: int | None, number: int) -> int:
-    """A key that leads to this unit alone: a source in which one leads to several is not prepared."""
+    """A key that leads to this unit only: preparation refuses a source in which a key leads to several units."""
     return 1_000 * (unit or 0) + number
 
 
@@ -211,7 +211,7 @@ def _visit(rng: random.Random, unit: int | None) -> Row:
 
 
 def without(world: World, unit: int, rng: random.Random) -> World:
-    """The world with one unit removed from the source. Children that hang from it go too, or stay behind as orphans."""
+    """The world with one unit removed from the source. Its children are removed too, or remain as orphans."""
     visits = tuple(row for row in world.visits if row["person_id"] != unit)
     gone = {row["visit_id"] for row in world.visits if row["person_id"] == unit}
     orphans_stay = rng.random() < 0.5
@@ -220,7 +220,7 @@ def without(world: World, unit: int, rng: random.Random) -> World:
 
 
 def with_unit(world: World, added: World) -> World:
-    """The world with the rows of one more unit, whose keys are its own."""
+    """The world with the rows of one more unit, whose keys no other unit has."""
     return World(world.people + added.people, world.visits + added.visits, world.drugs + added.drugs)
 
 

@@ -1,8 +1,8 @@
-"""Differential privacy as a tool for mechanism design: what can people gain who lie to a mechanism?
+"""Differential privacy as a tool for mechanism design: what can people gain by lying to a mechanism?
 
-:func:`certify` goes through all reports of a small game and finds the worst lie, exactly. There are a digital-goods auction, facility
-location, the mixture with a commitment mechanism that makes truth dominant, and the choice of an equilibrium of a large game. Standard
-library and fractions only; nothing here is on the path of an answer.
+:func:`certify` enumerates all reports of a small game and finds the worst lie, exactly. The package contains a digital-goods auction,
+facility location, the mixture with a commitment mechanism that makes truth dominant, and the choice of an equilibrium of a large game. It
+uses only the standard library and fractions; no answer depends on it.
 """
 
 from lapwing.games.auction import DigitalGoodsAuction

@@ -1,8 +1,8 @@
-"""A digital-goods auction: the seller can make as many copies as there are buyers, and looks for one price.
+"""A digital-goods auction: the seller can make as many copies as there are buyers, and chooses one price.
 
 Each person reports what the good is worth to them. The seller chooses a price from a public list with the exponential mechanism: the score
-of a price is the revenue that it would bring, ``price * (number of reports of at least the price)``. Then everybody sees the price and buys
-if they like to, whatever they reported; so a report matters through the price alone (McSherry and Talwar 2007, section 5.1).
+of a price is its revenue, ``price * (number of reports of at least the price)``. Then everybody sees the price and may buy, whatever they
+reported; so a report matters only through the price (McSherry and Talwar 2007, section 5.1).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class DigitalGoodsAuction:
 
     @cached_property
     def name(self) -> str:
-        """For reports to read."""
+        """The name of the mechanism in reports."""
         return f"auction of a digital good at {len(self.outcomes)} prices"
 
     def objective(self, reports: Sequence[Fraction]) -> tuple[Fraction, ...]:
@@ -46,7 +46,7 @@ class DigitalGoodsAuction:
         return self.choice.weights(self.objective(reports))
 
     def honest(self, type_: Fraction, others: Sequence[Fraction]) -> tuple[Fraction, ...]:
-        """What is left of the valuation after paying; nothing where the price is higher."""
+        """The valuation less the price, or 0 if the price is higher."""
         if type_ not in self._worth:
             self._worth[type_] = tuple(max(Fraction(0), type_ - price) for price in self.outcomes)
         return self._worth[type_]

@@ -1,11 +1,9 @@
-"""Deciding what lies can gain, for all reports of everybody: exact enumeration.
+"""Computes what lies can gain, over all reports of all people, by exact enumeration.
 
-For each multiset of what the others report, each truth and each lie there are two laws and two expected utilities. :func:`certify` goes
-through all of them and keeps the worst. Comparisons are first made between bounds in integers, far finer than any figure one would print,
-and where these do not decide, exactly (:mod:`lapwing.games.exponentials`). So the worst case is the worst, and not one of the worst.
-
-The number of cases grows like ``n`` to the number of types: this is for small games. What it says is proved for the game it was given, and
-for no other.
+For each multiset of the others' reports, each truth and each lie there are two laws and two expected utilities. :func:`certify` enumerates
+all of them and keeps the worst. It first compares integer bounds, far finer than any printed figure, and compares exactly where these do
+not decide (:mod:`lapwing.games.exponentials`). So the result is the worst case, and not merely close to it. The number of cases grows like
+``n`` to the number of types, so this is for small games. The result is proved for the given game, and for no other.
 """
 
 from __future__ import annotations
@@ -30,15 +28,15 @@ Outcome = TypeVar("Outcome", bound=Hashable)
 Case = TypeVar("Case")
 
 REMEMBERED_MAX = 2**12
-"""Most lists of utilities that are remembered as integers."""
+"""Most lists of utilities that are cached as integers."""
 
 CASES_MAX = 2**23
-"""Most pairs of a truth and a lie that are gone through; about ten minutes."""
+"""Most pairs of a truth and a lie that are enumerated; about ten minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Law(Generic[Outcome]):
-    """The law of a profile, and bounds of its weights and of their sum."""
+    """The law of a profile, with bounds on its weights and on their sum."""
 
     exact: WeightedOutcomes[Outcome]
     low: tuple[int, ...]
@@ -46,9 +44,9 @@ class _Law(Generic[Outcome]):
     whole: Enclosure
 
     def expected(self, amounts: _Amounts) -> Enclosure:
-        """Bounds of the expectation of the amounts."""
+        """Bounds on the expectation of the amounts."""
         low, high = sum(map(mul, amounts.integers, self.low)), sum(map(mul, amounts.integers, self.high))
-        if amounts.least < 0:  # a negative amount is least where its weight is most
+        if amounts.least < 0:  # a negative amount is smallest with the largest weight
             for amount, least, most in zip(amounts.integers, self.low, self.high, strict=True):
                 if amount < 0:
                     low += amount * (most - least)
@@ -67,7 +65,7 @@ class _Amounts:
 
 
 class _Worst(Generic[Case]):
-    """The largest of many numbers that are known within bounds; equal or overlapping ones are compared exactly, and the first stays."""
+    """The largest of many numbers with known bounds; overlapping ones are compared exactly, and the first of equal ones stays."""
 
     def __init__(self, exactly: Callable[[Case], ExactNumber | None], parts: Callable[[Case], tuple[ExactNumber, ...]]) -> None:
         self._exactly = exactly
@@ -76,7 +74,7 @@ class _Worst(Generic[Case]):
         self.case: Case | None = None
 
     def offer(self, bounds: Enclosure | None, case: Callable[[], Case]) -> None:
-        """One more number; None stands for infinity."""
+        """Offer another number; None stands for infinity."""
         if self.case is None:
             self._bounds, self.case = bounds, case()
         elif self._bounds is None:
@@ -85,7 +83,7 @@ class _Worst(Generic[Case]):
             self._bounds, self.case = bounds, case()
         elif bounds[1] >= self._bounds[0]:
             found = case()
-            # Most ties are mirror images of each other: the same sums, in another order. The product of all of them is not needed then.
+            # Most ties are mirror images: the same sums in another order. Then the products need not be computed.
             if all(one.is_written_as(other) for one, other in zip(self._parts(found), self._parts(self.case), strict=True)):
                 return
             here, there = self._exactly(found), self._exactly(self.case)
@@ -95,13 +93,13 @@ class _Worst(Generic[Case]):
 
 
 class _Tables(Generic[Type, Outcome]):
-    """Laws and utilities of a mechanism, each asked for once. Types are numbered."""
+    """Laws and utilities of a mechanism, each requested once. Types are numbered."""
 
     def __init__(self, mechanism: ReportMechanism[Type, Outcome], types: tuple[Type, ...]) -> None:
         self.mechanism = mechanism
         self.types = types
         self.outcomes = tuple(mechanism.outcomes)
-        if not self.outcomes or len(set(self.outcomes)) != len(self.outcomes):  # what is seen is the outcome, and not its place in a list
+        if not self.outcomes or len(set(self.outcomes)) != len(self.outcomes):  # people see the outcome, not its place in a list
             raise LapwingError("game-invalid", "a mechanism must have at least one outcome, and list each once")
         self._laws: dict[tuple[int, ...], _Law[Outcome]] = {}
         self._scaled: dict[int, tuple[Sequence[Fraction], _Amounts]] = {}
@@ -115,7 +113,7 @@ class _Tables(Generic[Type, Outcome]):
         if found is None:
             named = self.named(key)
             weights = tuple(self.mechanism.weights(named))
-            # No proof that the order never counts, but whoever made it count finds out.
+            # This does not prove that the order never matters, but it usually detects a mechanism in which it does.
             turned = named[1:] + named[:1]
             if turned != named and tuple(self.mechanism.weights(turned)) != weights:
                 raise LapwingError("game-invalid", "the weights of a mechanism may depend on the reports only, not on who reports what")
@@ -129,7 +127,7 @@ class _Tables(Generic[Type, Outcome]):
         return found
 
     def amounts(self, amounts: Sequence[Fraction]) -> _Amounts:
-        """One amount for each outcome, as integers. A mechanism that hands out the same tuple again is answered from memory."""
+        """One amount for each outcome, as integers. If a mechanism returns the same tuple again, the result comes from the cache."""
         known = self._scaled.get(id(amounts))
         if known is not None:
             return known[1]
@@ -143,7 +141,7 @@ class _Tables(Generic[Type, Outcome]):
         if type(amounts) is tuple:  # a list could change
             if len(self._scaled) >= REMEMBERED_MAX:
                 self._scaled.clear()
-            # The tuple is kept beside the result, so its id stays its own.
+            # The tuple is kept with the result, so that its id is not reused.
             self._scaled[id(amounts)] = amounts, made
         return made
 
@@ -155,8 +153,8 @@ def _cases(types: int, n: int, liars: int) -> int:
 def certify(mechanism: ReportMechanism[Type, Outcome], types: Sequence[Type], n: int, *, liars: int = 1) -> GameReport[Type, Outcome]:
     """The worst cases of a mechanism, over all reports of ``n`` people of these types. Exact.
 
-    ``liars``: how many lie together; a lie is worst for the honest comparison of one of them. Refuses (code ``game-too-large``) what would
-    take hours; stops (code ``game-invalid``) what is no game.
+    ``liars``: how many lie together; the gain is that of one of them against honesty. Refuses a game that would take hours
+    (``game-too-large``) and one that is not valid (``game-invalid``).
     """
     listed = require_types(types, n)
     if type(liars) is not int or not 1 <= liars <= n:
@@ -187,7 +185,7 @@ def _deviations(types: int, n: int, liars: int) -> Iterator[tuple[tuple[int, ...
 
 
 def _lies(tables: _Tables[Type, Outcome], n: int, liars: int) -> tuple[Deviation[Type, Outcome], Deviation[Type, Outcome] | None]:
-    """The deviation of largest gain, and that of largest ratio; None for the latter where some utility is negative."""
+    """The deviations of largest gain and of largest ratio; None for the latter if some utility is negative."""
     gain: _Worst[Deviation[Type, Outcome]] = _Worst(lambda found: found.gain, _expectations)
     ratio: _Worst[Deviation[Type, Outcome]] = _Worst(lambda found: found.ratio, _expectations)
     mechanism = tables.mechanism
@@ -197,7 +195,7 @@ def _lies(tables: _Tables[Type, Outcome], n: int, liars: int) -> tuple[Deviation
     values: list[Enclosure] = []
     for others, truth, lie in _deviations(len(tables.types), n, liars):
         law_honest, law_lying = tables.law(others + truth), tables.law(others + lie)
-        if told != (others, truth):  # lies vary fastest: honesty is weighed once for all of them
+        if told != (others, truth):  # lies vary fastest, so honesty is evaluated once for all of them
             told = others, truth
             rest = [tables.named(others + truth[:member] + truth[member + 1 :]) for member in range(liars)]
             amounts = [tables.amounts(mechanism.honest(tables.types[truth[member]], kept)) for member, kept in enumerate(rest)]
@@ -243,10 +241,10 @@ def _expectations(found: Deviation[Type, Outcome]) -> tuple[ExactNumber, ExactNu
 def _quotient(
     over: Enclosure, under: Enclosure, case: Callable[[], Deviation[Type, Outcome] | LawWitness[Type, Outcome]]
 ) -> Enclosure | None:
-    """Bounds of a quotient of numbers that are not negative; None is infinity, and 0/0 counts as 1."""
+    """Bounds on a quotient of non-negative numbers; None is infinity, and 0/0 counts as 1."""
     if under[0] > 0:
         return divided(over, under, BITS)
-    if over == under == (0, 0):  # bounds that meet are the number itself
+    if over == under == (0, 0):  # equal bounds are the number itself
         return 1 << BITS, 1 << BITS
     ratio = case().ratio
     return None if ratio is None else ratio.enclosure()
@@ -268,7 +266,7 @@ def _laws(tables: _Tables[Type, Outcome], n: int, liars: int) -> LawWitness[Type
             least = min(found[2][place][1] for found in chances)
             for first, law_first, upper in chances:
                 for second, law_second, lower in chances:
-                    # The largest and the least chance of this outcome are among these.
+                    # The largest and the smallest chance of this outcome are among these.
                     if first == second or upper[place][1] < most or lower[place][0] > least:
                         continue
 
@@ -296,7 +294,7 @@ def _laws(tables: _Tables[Type, Outcome], n: int, liars: int) -> LawWitness[Type
 
 
 def _loss(tables: _Tables[Type, Outcome], n: int) -> LossWitness[Type, Outcome]:
-    """The profile of true reports on which most is lost."""
+    """The profile of true reports with the largest expected loss."""
     worst: _Worst[LossWitness[Type, Outcome]] = _Worst(lambda found: found.loss, lambda found: (found.loss,))
     for reports in combinations_with_replacement(range(len(tables.types)), n):
         law, objective = tables.law(reports), tables.amounts(tables.mechanism.objective(tables.named(reports)))

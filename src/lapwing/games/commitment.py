@@ -1,11 +1,11 @@
-"""Exact truthfulness without money: a private mechanism, mixed with one that holds people to what they said.
+"""Exact truthfulness without money: a private mechanism, mixed with one that holds people to their reports.
 
 After an outcome people *react*: they walk to a facility, take a road, buy. The *commitment mechanism* draws an outcome uniformly, and makes
-everybody react as if the reported type were the true one. Whoever lied may have to react badly, so a lie costs at least the *gap*, whatever
-the others do. A private mechanism lets a lie gain a little. With probability ``share`` run the first, else the second; if
+everybody react as if the reported type were the true one. A liar may have to react badly, so a lie costs at least the *gap*, whatever the
+others do. With a private mechanism, a lie can gain a little. With probability ``share`` run the first, else the second; if
 ``share * gap >= (1 - share) * largest gain``, no lie pays (Nissim, Smorodinsky and Tennenholtz 2012; Dwork and Roth 2014, section 10.2.2).
 
-Imposing a reaction must be possible: somebody has to be able to keep people away from the facility that they would rather use.
+It must be possible to impose a reaction: somebody must be able to keep people away from the facility that they prefer.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ Reaction = TypeVar("Reaction", bound=Hashable)
 
 
 class ReactionGame(Protocol[Type_contra, Outcome, Reaction]):
-    """A mechanism after whose outcome everybody chooses a reaction, and utilities depend on that."""
+    """A mechanism after whose outcome everybody chooses a reaction, on which utilities depend."""
 
     @property
     def name(self) -> str:
-        """For reports to read."""
+        """The name in reports."""
         ...
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """What it can draw."""
+        """The outcomes that it can draw."""
         ...
 
     def reaction(self, type_: Type_contra, outcome: Outcome) -> Reaction:
@@ -46,7 +46,7 @@ class ReactionGame(Protocol[Type_contra, Outcome, Reaction]):
         ...
 
     def worth(self, type_: Type_contra, outcome: Outcome, reaction: Reaction) -> Fraction:
-        """What a reaction is worth."""
+        """The utility of a reaction."""
         ...
 
     def weights(self, reports: Sequence[Type_contra]) -> Sequence[SumOfExponentials]:
@@ -54,13 +54,13 @@ class ReactionGame(Protocol[Type_contra, Outcome, Reaction]):
         ...
 
     def objective(self, reports: Sequence[Type_contra]) -> Sequence[Fraction]:
-        """What each outcome is worth to the designer."""
+        """The value of each outcome to the designer."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Gap(Generic[Type]):
-    """The least that a lie costs when people are held to it, and the truth and lie that cost so little."""
+    """The smallest cost of a lie when people are held to it, with the truth and the lie that attain it."""
 
     amount: Fraction
     truth: Type
@@ -68,7 +68,7 @@ class Gap(Generic[Type]):
 
 
 def _costs(game: ReactionGame[Type, Outcome, Reaction], truth: Type, lie: Type) -> list[Fraction]:
-    """What it costs, for each outcome, to have to react as another type would."""
+    """The cost, for each outcome, of having to react as another type would."""
     return [
         game.worth(truth, outcome, game.reaction(truth, outcome)) - game.worth(truth, outcome, game.reaction(lie, outcome))
         for outcome in game.outcomes
@@ -84,7 +84,7 @@ def expected_gap(game: ReactionGame[Type, Outcome, Reaction], types: Sequence[Ty
 def largest_cost_gap(game: ReactionGame[Type, Outcome, Reaction], types: Sequence[Type]) -> Gap[Type]:
     """The least, over truths and lies, of the largest cost over outcomes: what textbooks call the gap of an environment.
 
-    One outcome at least has that cost, and is drawn with probability 1 / |outcomes|; so :func:`expected_gap` is at least that share of it.
+    At least one outcome has that cost, and is drawn with probability 1 / |outcomes|; so :func:`expected_gap` is at least that share of it.
     """
     cases = ((truth, lie, _costs(game, truth, lie)) for truth, lie in permutations(require_types(types, 1), 2))
     return min((Gap(max(costs), truth, lie) for truth, lie, costs in cases), key=lambda gap: gap.amount)
@@ -133,12 +133,12 @@ class CommitmentMixture(Generic[Type, Outcome, Reaction]):
 
     @property
     def name(self) -> str:
-        """For reports to read."""
+        """The name in reports."""
         return f"{self.game.name}, and with probability {self.share} a random outcome where all are held to their reports"
 
     def weights(self, reports: Sequence[Type]) -> tuple[SumOfExponentials, ...]:
         """``(1 - share) * w / sum(w)`` and ``share / |outcomes|``, both times the sum and the number of outcomes."""
-        if self.share == 1:  # the reports do not count, and the weights are not to look as if they did
+        if self.share == 1:  # the reports do not matter, so the weights must not depend on them
             return tuple(rational(int(isinstance(outcome, HeldToReports))) for outcome in self.outcomes)
         free = tuple(self.game.weights(reports))
         held = total(free).times(self.share)
@@ -159,11 +159,11 @@ class CommitmentMixture(Generic[Type, Outcome, Reaction]):
         return known
 
     def objective(self, reports: Sequence[Type]) -> tuple[Fraction, ...]:
-        """The objective of the game: true reports are not hurt by being held to."""
+        """The objective of the game: holding people to true reports does not reduce it."""
         values = tuple(self.game.objective(reports))
         return values + values
 
 
 def commitment_mechanism(game: ReactionGame[Type, Outcome, Reaction]) -> CommitmentMixture[Type, Outcome, Reaction]:
-    """The commitment mechanism alone: truthful, and of no use, because its outcome does not depend on what people report."""
+    """The commitment mechanism alone: truthful but useless, because its outcome does not depend on the reports."""
     return CommitmentMixture(game, share=Fraction(1))

@@ -13,11 +13,11 @@ from lapwing.kernel.numbers import require_exact
 Action = TypeVar("Action", bound=Hashable)
 
 Payoff: TypeAlias = Callable[[int, tuple[Action, ...]], Fraction]
-"""What a profile of actions, one of each player, is worth to a player (numbered from 0)."""
+"""The payoff of a profile of actions, one for each player, to a player (numbered from 0)."""
 
 
 def regret(payoff: Payoff[Action], actions: Sequence[Sequence[Action]], profile: Sequence[Action]) -> Fraction:
-    """The most that any one player would gain by another action, the others' being kept."""
+    """The most that any single player would gain by another action while the others keep theirs."""
     chosen = tuple(profile)
     if len(chosen) != len(actions) or any(action not in own for action, own in zip(chosen, actions, strict=True)):
         raise LapwingError("game-invalid", "a profile must have one action for each player")
@@ -32,7 +32,7 @@ def regret(payoff: Payoff[Action], actions: Sequence[Sequence[Action]], profile:
 
 
 def _exactly(worth: Fraction) -> Fraction:
-    """A payoff that can be compared: of floats, one that is no number would make anything an equilibrium."""
+    """The payoff, if it is exact: with floats, a NaN would make any profile an equilibrium."""
     require_exact(worth)
     return Fraction(worth)
 
@@ -40,7 +40,7 @@ def _exactly(worth: Fraction) -> Fraction:
 def is_equilibrium(
     payoff: Payoff[Action], actions: Sequence[Sequence[Action]], profile: Sequence[Action], *, slack: Fraction = Fraction(0)
 ) -> bool:
-    """Whether no player gains more than ``slack`` by changing the action alone: an approximate Nash equilibrium."""
+    """Whether no player gains more than ``slack`` by changing only their own action: an approximate Nash equilibrium."""
     require_exact(slack)
     return regret(payoff, actions, profile) <= slack
 
@@ -48,5 +48,5 @@ def is_equilibrium(
 def pure_equilibria(
     payoff: Payoff[Action], actions: Sequence[Sequence[Action]], *, slack: Fraction = Fraction(0)
 ) -> Iterator[tuple[Action, ...]]:
-    """All approximate Nash equilibria in pure actions, by going through all profiles."""
+    """All approximate Nash equilibria in pure actions, by enumerating all profiles."""
     return (profile for profile in product(*actions) if is_equilibrium(payoff, actions, profile, slack=slack))

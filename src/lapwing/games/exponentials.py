@@ -1,14 +1,14 @@
 """Numbers made of rational powers of e, compared exactly.
 
 The exponential mechanism weighs an outcome with ``exp(r)`` for a rational ``r``, which is irrational. Its laws, and every expected utility,
-are quotients of sums ``c_1 exp(r_1) + ... + c_k exp(r_k)`` with rational ``c`` and ``r``. Two of them can be compared without any doubt:
+are quotients of sums ``c_1 exp(r_1) + ... + c_k exp(r_k)`` with rational ``c`` and ``r``. Two of them can be compared with certainty:
 
-- With different exponents and coefficients other than 0 such a sum is never 0 (Lindemann and Weierstrass). So it is 0 if and only if no
-  term is left after terms of equal exponent have been added up, and that is decided in rational arithmetic.
+- With distinct exponents and non-zero coefficients such a sum is never 0 (Lindemann and Weierstrass). So a sum is 0 if and only if no term
+  remains after terms of equal exponent have been added, which rational arithmetic decides.
 - If it is not 0, rational bounds of ``exp`` (:mod:`lapwing.kernel.numbers`) show its sign as soon as they are close enough, and they can
-  be made as close as one likes.
+  be made arbitrarily close.
 
-Nothing here is ever decided by a float. A rational number is a sum with the one exponent 0.
+Floats decide nothing here. A rational number is a sum with the single exponent 0.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Enclosure: TypeAlias = tuple[int, int]
 """Two integers, in units of ``2**-bits``, between which a number lies."""
 
 BITS = 160
-"""Bits after the point of the first enclosure of a number; more are taken where they do not decide."""
+"""Bits after the point in the first enclosure of a number; more are used if these do not decide."""
 
 EXPONENT_MAX = 2**10
-"""Largest exponent of e, either way."""
+"""Largest absolute value of an exponent of e."""
 
 _DIGITS_PER_BIT = Fraction(30103, 100000)
 
@@ -46,7 +46,7 @@ def exp_enclosure(exponent: Fraction, bits: int) -> Enclosure:
 
 
 class SumOfExponentials:
-    """``c_1 exp(r_1) + ... + c_k exp(r_k)``: rational coefficients, different rational exponents. Immutable."""
+    """``c_1 exp(r_1) + ... + c_k exp(r_k)``: rational coefficients, distinct rational exponents. Immutable."""
 
     __slots__ = ("_terms",)
 
@@ -58,7 +58,7 @@ class SumOfExponentials:
 
     @classmethod
     def _of(cls, terms: dict[Fraction, Fraction]) -> SumOfExponentials:
-        """From terms that are known to be good; zeros are left out here too."""
+        """From terms that are known to be valid; drops zero coefficients."""
         made = cls.__new__(cls)
         made._terms = {exponent: coefficient for exponent, coefficient in terms.items() if coefficient}
         return made
@@ -105,7 +105,7 @@ class SumOfExponentials:
         return low, high
 
     def sign(self) -> int:
-        """-1, 0 or 1. Always decided: a sum without terms is 0, and no other is."""
+        """-1, 0 or 1. Always terminates: a sum is 0 if and only if it has no terms."""
         if not self._terms:
             return 0
         if all(coefficient > 0 for coefficient in self._terms.values()):
@@ -134,7 +134,7 @@ def _finer() -> Iterator[int]:
 
 
 def rational(amount: Fraction | int) -> SumOfExponentials:
-    """A rational number."""
+    """A rational number as a sum."""
     return SumOfExponentials({_ZERO: Fraction(amount)})
 
 
@@ -145,7 +145,7 @@ def power_of_e(exponent: Fraction | int) -> SumOfExponentials:
 
 
 def total(summands: Iterable[SumOfExponentials]) -> SumOfExponentials:
-    """The sum of them."""
+    """The sum of the summands."""
     terms: dict[Fraction, Fraction] = {}
     for summand in summands:
         for exponent, coefficient in summand._terms.items():
@@ -179,7 +179,7 @@ class ExactNumber:
 
     @classmethod
     def of(cls, amount: ExactNumber | SumOfExponentials | Fraction | int) -> ExactNumber:
-        """The number itself, or a rational one, or a sum."""
+        """Convert a sum or a rational number; an exact number is returned as it is."""
         if isinstance(amount, ExactNumber):
             return amount
         return cls(amount if isinstance(amount, SumOfExponentials) else rational(amount))
@@ -227,7 +227,7 @@ class ExactNumber:
         return (self.numerator * second.denominator - second.numerator * self.denominator).sign()
 
     def is_written_as(self, other: ExactNumber) -> bool:
-        """Whether numerators and denominators are the same. Numbers that are not written alike may still be equal."""
+        """Whether numerators and denominators are identical. Numbers with different representations may still be equal."""
         return self.numerator == other.numerator and self.denominator == other.denominator
 
     def sign(self) -> int:
@@ -256,7 +256,7 @@ class ExactNumber:
 
     @property
     def fraction(self) -> Fraction | None:
-        """The number as a fraction, where numerator and denominator are written as rational numbers; else None."""
+        """The number as a fraction if numerator and denominator are rational; else None."""
         over, under = self.numerator.terms, self.denominator.terms
         if set(over) <= {_ZERO} and set(under) == {_ZERO}:
             return over.get(_ZERO, _ZERO) / under[_ZERO]
@@ -268,7 +268,7 @@ class ExactNumber:
         return Fraction(low, 1 << bits), Fraction(high, 1 << bits)
 
     def __float__(self) -> float:
-        """For pictures. Nothing is decided by it."""
+        """For plots; no decision uses it."""
         exact = self.fraction
         return float(self.bounds()[0] if exact is None else exact)
 
@@ -280,7 +280,7 @@ class ExactNumber:
 
 
 def divided(over: Enclosure, under: Enclosure, bits: int) -> Enclosure:
-    """Bounds of a quotient, in units of ``2**-bits``, from bounds in any one unit; the denominator's lower bound is positive."""
+    """Bounds on a quotient, in units of ``2**-bits``, from bounds in a common unit. Pre: the denominator's lower bound is positive."""
     (low, high), (below, above) = over, under
     least = (low << bits) // (above if low >= 0 else below)
     most = -((-high << bits) // (below if high >= 0 else above))

@@ -1,6 +1,6 @@
-"""Facility location: where to build, when people say where they live.
+"""Facility location: where to build, when people report where they live.
 
-People live at spots of a street. A number of facilities are built at different spots; everybody walks to the nearest. The spots are chosen
+People live at spots on a street. Some facilities are built at distinct spots; everybody walks to the nearest. The spots are chosen
 with the exponential mechanism: the score of a choice is the sum over people of ``1 - distance to the nearest facility``, in units of the
 length of the street, so one report replaced moves it by at most 1.
 """
@@ -37,15 +37,15 @@ class FacilityLocation:
 
     @property
     def name(self) -> str:
-        """For reports to read."""
+        """The name of the mechanism in reports."""
         return f"location of {len(self.outcomes[0])} facilities on {len(self.spots)} spots"
 
     def reaction(self, type_: Fraction, outcome: tuple[Fraction, ...]) -> Fraction:
-        """The nearest facility; of two that are equally near, the one with the smaller place."""
+        """The nearest facility; of two equally near ones, the one at the smaller coordinate."""
         return min(outcome, key=lambda facility: (abs(type_ - facility), facility))
 
     def worth(self, type_: Fraction, outcome: tuple[Fraction, ...], reaction: Fraction) -> Fraction:
-        """``1 - distance / length`` of the facility that one goes to."""
+        """``1 - distance / length`` for the chosen facility."""
         return 1 - abs(type_ - reaction) / self.length
 
     def objective(self, reports: Sequence[Fraction]) -> tuple[Fraction, ...]:
@@ -58,7 +58,7 @@ class FacilityLocation:
         return self.choice.weights(scores if self.choice.factor is None else tuple(score * self.length for score in scores))
 
     def honest(self, type_: Fraction, others: Sequence[Fraction]) -> tuple[Fraction, ...]:
-        """Everybody walks to the nearest."""
+        """The utility of walking to the nearest facility."""
         if type_ not in self._worth:
             self._worth[type_] = tuple(self.worth(type_, outcome, self.reaction(type_, outcome)) for outcome in self.outcomes)
         return self._worth[type_]

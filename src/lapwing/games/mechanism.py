@@ -1,4 +1,4 @@
-"""What a mechanism is to the people who report to it.
+"""Mechanisms as the people who report to them see them.
 
 Each of ``n`` people has a *type* and reports one, true or not. The mechanism draws one of finitely many outcomes; how likely each is
 depends on the multiset of reports, never on who reported what. What an outcome is worth to a person depends on the person's type, on what
@@ -26,28 +26,28 @@ class ReportMechanism(Protocol[Type_contra, Outcome_co]):
 
     @property
     def name(self) -> str:
-        """For reports to read."""
+        """The name of the mechanism in reports."""
         ...
 
     @property
     def outcomes(self) -> Sequence[Outcome_co]:
-        """What it can draw."""
+        """The outcomes that it can draw."""
         ...
 
     def weights(self, reports: Sequence[Type_contra]) -> Sequence[SumOfExponentials]:
-        """Weights of the outcomes, not negative; an outcome is drawn with its weight over their sum. Orders of reports are alike."""
+        """Non-negative weights of the outcomes, which are drawn in proportion to them. The order of reports does not matter."""
         ...
 
     def honest(self, type_: Type_contra, others: Sequence[Type_contra]) -> Sequence[Fraction]:
-        """What each outcome is worth to one who tells the truth and does what is recommended, when the others report (and are) these."""
+        """The utility of each outcome to a person who is honest and follows the recommendation; the others have and report these types."""
         ...
 
     def lying(self, type_: Type_contra, report: Type_contra, others: Sequence[Type_contra]) -> Sequence[Fraction]:
-        """What each outcome is worth to one of this type who reported something (perhaps the truth) and then does what is best for them."""
+        """The utility of each outcome to a person of this type who made this report (perhaps the truth) and then acts in their interest."""
         ...
 
     def objective(self, reports: Sequence[Type_contra]) -> Sequence[Fraction]:
-        """What each outcome is worth to the designer (revenue, welfare), if the reports are true."""
+        """The value of each outcome to the designer (revenue, welfare), if the reports are true."""
         ...
 
 
@@ -69,7 +69,7 @@ class ExponentialChoice:
     """How scores become weights: by ``epsilon`` and the sensitivity of a score, or by a rational factor for each unit of score.
 
     Pre: one report replaced moves each score by at most ``sensitivity``. Post: the choice is epsilon-private for replaced reports. The
-    second form is the same mechanism at ``epsilon = 2 sensitivity ln(factor)``; its laws are fractions, so a reader can check them by hand.
+    second form is the same mechanism at ``epsilon = 2 sensitivity ln(factor)``; its laws are fractions that can be checked by hand.
     """
 
     __slots__ = ("factor", "rate")
@@ -95,7 +95,7 @@ class ExponentialChoice:
 
 
 def require_types(types: Sequence[Type], n: int) -> tuple[Type, ...]:
-    """The types, if they are at least two different ones and there is at least one person (else code ``game-invalid``)."""
+    """The types; refuses (``game-invalid``) fewer than two distinct types, or no people."""
     listed = tuple(types)
     if len(set(listed)) != len(listed) or len(listed) < 2:
         raise LapwingError("game-invalid", "a game must have at least two types, each listed once")

@@ -1,4 +1,4 @@
-"""What an enumeration found, and verdicts on claims about it."""
+"""The results of an enumeration, and verdicts on claims about them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class GameHolds:
 
 @dataclass(frozen=True, slots=True)
 class GameRefuted(Generic[Type, Outcome]):
-    """The claim is false: here is a case."""
+    """The claim is false, as this case shows."""
 
     claim: GameClaim
     witness: Deviation[Type, Outcome] | LawWitness[Type, Outcome] | LossWitness[Type, Outcome]
@@ -85,9 +85,9 @@ class GameReport(Generic[Type, Outcome]):
     liars: int
     profiles: int
     best_lie: Deviation[Type, Outcome]
-    """The lie of largest gain; it may cost."""
+    """The lie with the largest gain, which may be negative."""
     worst_ratio: Deviation[Type, Outcome] | None
-    """The lie of largest ratio; None where a utility is negative, because ratios say nothing then."""
+    """The lie with the largest ratio; None if a utility is negative, because then ratios mean nothing."""
     worst_law: LawWitness[Type, Outcome]
     """The outcome whose chance one report changes by the largest factor."""
     worst_loss: LossWitness[Type, Outcome]
@@ -95,7 +95,7 @@ class GameReport(Generic[Type, Outcome]):
 
     @property
     def largest_gain(self) -> ExactNumber:
-        """The most that anybody gains by not being honest; exactly 0 if every lie costs, because one may always be honest."""
+        """The most that anybody gains by a lie; exactly 0 if every lie costs, because everybody can be honest."""
         gain = self.best_lie.gain
         return gain if gain.sign() > 0 else ExactNumber.of(0)
 

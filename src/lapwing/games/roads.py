@@ -1,11 +1,11 @@
-"""Choosing an equilibrium of a large game, privately.
+"""Private choice of an equilibrium of a large game.
 
-People drive to work. There are some roads; the type of a person says how much of a detour each road is. A road is slower the more people
-take it, so what one should do depends on the others, and there may be many equilibria: somebody has to recommend one. Everybody reports a
-type. The recommender chooses a *rule* (for each type, which share of its people takes which road) with the exponential mechanism, the score
-being how little anybody would regret to follow it, and tells each person a road drawn by the rule. Because the rule is private, a false
-report hardly changes it; because it is nearly an equilibrium, disobeying gains little. So telling the truth and doing as told is nearly an
-equilibrium of its own, the more so the more people there are (Kearns, Pai, Roth and Ullman 2014; Dwork and Roth 2014, section 10.2.1).
+People drive to work. The type of a person says how long a detour each road is. A road is slower the more people take it, so the best road
+depends on what the others do, and there may be many equilibria: somebody must recommend one. Everybody reports a type. The recommender uses
+the exponential mechanism to choose a *rule* (for each type, the share of its people on each road) that nobody regrets much to follow, and
+recommends to each person a road drawn by the rule. Because the rule is private, a false report hardly changes it; because it is nearly an
+equilibrium, deviating from the recommendation gains little. So honest reporting and following the recommendation are nearly an equilibrium
+themselves, the more so the more people there are (Kearns, Pai, Roth and Ullman 2014; Dwork and Roth 2014, section 10.2.1).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Shares: TypeAlias = tuple[Fraction, ...]
 
 
 WORTHS_REMEMBERED_MAX = 2**10
-"""Most tables of what roads are worth that are remembered."""
+"""Most tables of the worths of roads that are cached."""
 
 
 class RoadGame(Generic[Type]):
-    """What a road is worth: ``1 - detour - slope * (share of the others on it)``. Utilities are in [0, 1].
+    """The worth of a road: ``1 - detour - slope * (share of the others on it)``. Utilities are in [0, 1].
 
-    A person more or less on a road moves its worth to anybody else by ``slope / (n - 1)``: a *large* game when ``n`` is.
+    One person more or less on a road changes its worth to others by ``slope / (n - 1)``: the game is *large* if ``n`` is.
     """
 
     def __init__(self, detours: Mapping[Type, Sequence[Fraction]], *, slope: Fraction) -> None:
@@ -51,21 +51,21 @@ class RoadGame(Generic[Type]):
         self.roads = numbers.pop()
 
     def worth(self, type_: Type, road: int, load: Fraction) -> Fraction:
-        """What a road is worth when this share of the others takes it."""
+        """The worth of a road if this share of the others takes it."""
         return 1 - self.detours[type_][road] - self.slope * load
 
     def payoff(self, types: Sequence[Type], player: int, roads: Sequence[int]) -> Fraction:
-        """The same as a game of actions, for :mod:`lapwing.games.equilibria`: what it is worth to a player that all take these roads."""
+        """The payoff to a player if the players take these roads, for :mod:`lapwing.games.equilibria`."""
         others = [road for other, road in enumerate(roads) if other != player]
         return self.worth(types[player], roads[player], Fraction(others.count(roads[player]), max(1, len(others))))
 
 
 class EquilibriumSelection(Generic[Type]):
-    """The recommender. An outcome is a rule: for each type, in the order of the game's, with which chance each road is recommended.
+    """The recommender. An outcome is a rule: for each type, in the order of the game, the chance of each road.
 
     Chances are multiples of ``1 / steps``. One report replaced moves the share of people on a road by at most ``1 / n``, and so the regret
-    of each type, which is a difference of two averages, by at most ``2 slope / n``. ``obedient`` liars do as they are told, after a false
-    report; others then take the road that is best for them, given the rule.
+    of each type, which is a difference of two averages, by at most ``2 slope / n``. ``obedient`` liars follow the recommendation after a
+    false report; others then take the road that is best for them, given the rule.
     """
 
     def __init__(self, game: RoadGame[Type], n: int, *, epsilon: Fraction, steps: int = 2, obedient: bool = False) -> None:
@@ -84,11 +84,11 @@ class EquilibriumSelection(Generic[Type]):
 
     @property
     def name(self) -> str:
-        """For reports to read."""
+        """The name of the mechanism in reports."""
         return f"choice among {len(self.outcomes)} rules for {self.game.roads} roads"
 
     def _worths(self, type_: Type, people: Sequence[Type]) -> list[tuple[Fraction, ...]]:
-        """What each road is worth to a type when these people follow a rule, for each rule."""
+        """For each rule, the worth of each road to a type if these people follow the rule."""
         key = type_, tuple(sorted(self.types.index(other) for other in people))
         known = self._known.get(key)
         if known is None:
@@ -112,7 +112,7 @@ class EquilibriumSelection(Generic[Type]):
         return sum((share * worth for share, worth in zip(shares, worths, strict=True) if share), Fraction(0))
 
     def regrets(self, reports: Sequence[Type]) -> tuple[Fraction, ...]:
-        """For each rule, the most that a person of any type would gain by not following it, when all who reported do."""
+        """For each rule, the most that a person of any type would gain by not following it, if all others do."""
         worst = [Fraction(0)] * len(self.outcomes)
         for type_ in self.types:
             for place, (rule, worths) in enumerate(zip(self.outcomes, self._worths(type_, reports), strict=True)):

@@ -1,4 +1,4 @@
-"""Worst cases, each with all that a reader needs to check it: who reports what, the two laws, and the sums."""
+"""Worst cases, each with everything that a reader needs to check it: the reports, the two laws, and the sums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Outcome = TypeVar("Outcome", bound=Hashable)
 
 @dataclass(frozen=True)
 class WeightedOutcomes(Generic[Outcome]):
-    """A law over outcomes: each has a weight, and is drawn with its weight over the sum of all."""
+    """A law over outcomes, each drawn with a probability proportional to its weight."""
 
     outcomes: tuple[Outcome, ...]
     weights: tuple[SumOfExponentials, ...]
@@ -31,7 +31,7 @@ class WeightedOutcomes(Generic[Outcome]):
         return ExactNumber(self.weights[self.outcomes.index(outcome)], self.total)
 
     def chances(self) -> tuple[ExactNumber, ...]:
-        """The probability of each outcome, in their order."""
+        """The probability of each outcome, in order."""
         whole = self.total
         return tuple(ExactNumber(weight, whole) for weight in self.weights)
 
@@ -40,7 +40,7 @@ class WeightedOutcomes(Generic[Outcome]):
         return ExactNumber(weighted(amounts, self.weights), self.total)
 
     def table(self, amounts: Sequence[Fraction], *, of: str) -> str:
-        """One line for each outcome that counts: its chance, the amount, their product; then the sum."""
+        """One line for each outcome with a non-zero product: its chance, the amount, their product; then the sum."""
         rows = [
             (written(outcome), str(chance), str(amount), str(chance * amount))
             for outcome, chance, amount in zip(self.outcomes, self.chances(), amounts, strict=True)
@@ -56,9 +56,9 @@ class WeightedOutcomes(Generic[Outcome]):
 
 @dataclass(frozen=True, slots=True)
 class Deviation(Generic[Type, Outcome]):
-    """One way not to be honest: the others report the truth, ``liars`` are of these types and report ``reports`` instead.
+    """A deviation from honesty: the others report the truth, and people of the types ``liars`` report ``reports`` instead.
 
-    ``member`` is the number of the examined liar. ``honest`` and ``lying`` are that liar's utilities of each outcome.
+    ``member`` is the index of the examined liar. ``honest`` and ``lying`` are that liar's utilities of each outcome.
     """
 
     others: tuple[Type, ...]
@@ -124,7 +124,7 @@ class LawWitness(Generic[Type, Outcome]):
 
     @property
     def ratio(self) -> ExactNumber | None:
-        """How many times as likely; None stands for infinity."""
+        """The ratio of the two chances; None stands for infinity."""
         chance = self.law_second.chance(self.outcome)
         return None if chance.sign() == 0 else self.law_first.chance(self.outcome) / chance
 
@@ -158,7 +158,7 @@ class LossWitness(Generic[Type, Outcome]):
 
     @property
     def loss(self) -> ExactNumber:
-        """The best less the expected."""
+        """The best value less the expected value."""
         return -self.expected + self.best
 
     def by_hand(self) -> str:
@@ -173,7 +173,7 @@ class LossWitness(Generic[Type, Outcome]):
 
 
 def written(item: object) -> str:
-    """As one writes it: fractions with a stroke, also inside of tuples."""
+    """A text for reports: fractions with a slash, also inside tuples."""
     if isinstance(item, tuple):
         return "(" + ", ".join(written(part) for part in item) + ")"
     return str(item)

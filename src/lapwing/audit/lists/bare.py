@@ -1,4 +1,4 @@
-"""Functions that statements may use and a bare DuckDB lacks: PostgreSQL's definitions of them, to compare answers with."""
+"""Functions that statements may use but bare DuckDB lacks, by PostgreSQL's definitions, for the comparison of answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEFINITIONS: tuple[str, ...] = (
            ELSE CASE WHEN x > low THEN 0 WHEN x <= high THEN n + 1
                 ELSE 1 + (SELECT count(*) FROM range(1, n) AS t(i) WHERE x <= low + (high - low) * i / n) END END""",
 )
-"""``width_bucket`` by counting the bounds that lie at or below the value."""
+"""``width_bucket``: counts the bounds at or below the value."""
 
 
 class BareConnection(Protocol):
@@ -23,6 +23,6 @@ class BareConnection(Protocol):
 
 
 def define(connection: BareConnection) -> None:
-    """Define them in a bare engine."""
+    """Define these functions in a bare engine."""
     for definition in DEFINITIONS:
         connection.execute(definition)

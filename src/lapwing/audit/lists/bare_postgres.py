@@ -1,4 +1,4 @@
-"""The rows of a demonstration in a scratch schema of a PostgreSQL server, unprotected, to compare answers with."""
+"""The rows of a demonstration, unprotected, in a scratch schema of a PostgreSQL server, for the comparison of answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PUBLIC = re.compile(r'(?<![\w."])(?:"public"|public)\.', re.IGNORECASE)
 
 
 class BarePostgres:
-    """A connection to a server, and the schema that was made on it; ``close`` drops the schema with all it has."""
+    """A connection to a server, with a schema created on it; ``close`` drops the schema and its contents."""
 
     def __init__(self, dsn: str, directory: Path) -> None:
         self.schema = f"lapwing_conformance_{secrets.token_hex(8)}"
@@ -58,7 +58,7 @@ class BarePostgres:
             return None
 
     def _fill(self, name: str, table: pa.Table) -> None:
-        """Make a table and copy rows into it."""
+        """Create a table and copy rows into it."""
         columns = [sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(_type(field.type))) for field in table.schema]
         self.connection.execute(sql.SQL("CREATE TABLE {} ({})").format(sql.Identifier(name), sql.SQL(", ").join(columns)))
         with self.connection.cursor() as cursor, cursor.copy(sql.SQL("COPY {} FROM STDIN").format(sql.Identifier(name))) as copy:

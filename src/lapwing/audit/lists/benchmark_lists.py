@@ -1,7 +1,7 @@
-"""Two lists of questions after well-known benchmarks, on made-up data of their own: which are answered as they are written.
+"""Two lists of questions modelled on well-known benchmarks, with made-up data: which of them are answered as written.
 
-Everything is as in ``lapwing.audit.lists.conformance``, with these differences. A list says which code a refusal has, and may give the
-rewrite that its hint comes to, which is answered. Where LIMIT picks rows, all rows are compared: the order of equal rows is
+The rules are those of ``lapwing.audit.lists.conformance``, with these differences. A list gives the code of each refusal, and may give the
+rewrite that its hint suggests, which must be answered. If LIMIT picks rows, all rows are compared, because the order of equal rows is
 undefined. The limits of the comparison for undeclared groups are in ``lapwing.audit.lists.comparison``.
 """
 
@@ -28,14 +28,14 @@ from lapwing.demo.write import CATALOGUE_FILE
 from lapwing.errors import LapwingError, Refused
 
 LIMIT_EPSILON = 5 * 10**7
-"""Of one statement in the limit."""
+"""Epsilon of one statement in the limit."""
 BUDGET_EPSILON = 10**9
-"""As much as a catalogue can declare: enough for one list."""
+"""The most that a catalogue can declare: enough for one list."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkList:
-    """A list: its statements, the catalogue and the rows they are about, and how many units are made up."""
+    """A list: its statements, their catalogue and rows, and the number of made-up units."""
 
     name: str
     statements: str
@@ -63,7 +63,7 @@ def benchmark_statements(benchmark: BenchmarkList) -> tuple[Listed, ...]:
 
 
 def run_benchmark(benchmark: BenchmarkList, directory: Path, *, names: Sequence[str] = ()) -> Iterator[Outcome]:
-    """Outcomes of all statements, or of those named, on new data in an empty directory that is the caller's to delete."""
+    """Outcomes of all or the named statements, on new data in an empty directory, which the caller deletes."""
     worlds = BenchmarkWorlds(benchmark, directory)
     try:
         for listed in benchmark_statements(benchmark):
@@ -78,7 +78,7 @@ def run_benchmark(benchmark: BenchmarkList, directory: Path, *, names: Sequence[
 
 
 class BenchmarkWorlds:
-    """The rows of a list three times: with delta, without, and unprotected."""
+    """The rows of a list three times: with delta, without delta, and unprotected."""
 
     def __init__(self, benchmark: BenchmarkList, directory: Path) -> None:
         self.ordinary = write_benchmark(benchmark, directory / "ordinary")
@@ -92,7 +92,7 @@ class BenchmarkWorlds:
         self.bare.close()
 
     def is_accepted(self, sql: str) -> bool:
-        """Whether a statement is answered at all."""
+        """Whether a statement is not refused."""
         try:
             self.ordinary.explain(sql)
         except Refused:
@@ -100,7 +100,7 @@ class BenchmarkWorlds:
         return True
 
     def answered(self, sql: str) -> str:
-        """The reason why a statement does not pass as answered; empty if it does."""
+        """Why a statement does not pass as answered; empty if it does."""
         whole = without_limit(sql)
         try:
             self.ordinary.ask(sql)
@@ -116,7 +116,7 @@ class BenchmarkWorlds:
         return difference(ours, theirs, columns=columns, slack=slack_of(theirs))
 
     def refused(self, listed: Listed) -> str:
-        """The code of the refusal, or the reason why it does not pass as refused with an answered rewrite."""
+        """The code of the refusal, or why the statement does not pass as refused with an answered rewrite."""
         before = self.ordinary.curator.balance().spent
         try:
             self.ordinary.ask(listed.sql)
@@ -130,7 +130,7 @@ class BenchmarkWorlds:
         return "was answered"
 
     def _limit(self, sql: str) -> tuple[list[Row], bool]:
-        """The answer without noise to speak of, and whether its groups are declared."""
+        """The answer with negligible noise, and whether its groups are declared."""
         known = True
         try:
             table = self.pure.ask(sql, epsilon=LIMIT_EPSILON).table
@@ -142,7 +142,7 @@ class BenchmarkWorlds:
 
 
 def write_benchmark(benchmark: BenchmarkList, directory: Path, *, delta: str = "") -> DataSet:
-    """The data of a list in this directory, prepared, with a budget for all of it."""
+    """Write the data of a list into this directory and prepare it, with a budget for the whole list."""
     directory.mkdir(parents=True)
     for name, table in benchmark.rows(benchmark.units).items():
         parquet.write_table(table, directory / f"{name}.parquet", compression="zstd")

@@ -1,15 +1,15 @@
-"""How rows of an answer without noise to speak of are compared with those of a bare engine.
+"""Compares the rows of an answer with negligible noise with the rows of a bare engine.
 
-Every row that bare SQL gives must be there once, with the same values. Rows that only Lapwing gives are declared groups without rows:
-their measures are 0 or NULL. Rows must come in the order that the first sorted column asks for, where that is a column of numbers
-or dates; texts are left out, because servers sort them by their own collation.
+Every row of bare SQL must occur once, with the same values. Rows that only Lapwing returns are declared groups without rows: their
+measures are 0 or NULL. If the first sort column holds numbers or dates, rows must be in its order; texts are not checked, because servers
+sort them by their own collation.
 
-What cannot be compared: groups that are not declared are discovered on an account with delta, where those of few units stay hidden, and
-what is selected in them (MIN, MAX, medians) keeps an error of some ranks at any epsilon. Their other values are compared. Without delta,
-what is selected is exact in the limit, but for quantiles between two rows, which may be any value between them.
+Limits of the comparison: undeclared groups are discovered on an account with delta, which hides groups of few units, and selected values
+in them (MIN, MAX, medians) keep an error of some ranks at any epsilon. Their other values are compared. Without delta, selected values are
+exact in the limit, except for quantiles between two rows, which may be any value between them.
 
-Ties: the order of rows with equal sort keys is undefined, so LIMIT may pick others among equals. Where picked rows
-differ, the values they are sorted by must still be the same, and all rows are compared without LIMIT.
+Ties: the order of rows with equal sort keys is undefined, so LIMIT may pick different rows. If the picked rows differ, their sort keys must
+still be equal, and all rows are compared without LIMIT.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ import pyarrow as pa
 from lapwing.statements import ComputedOutput, KeyOutput, QuantileOutput, Statement
 
 TOLERANCE = 1e-4
-"""Two numbers are equal when they differ by less than this share of the larger: some noise is left at any epsilon."""
+"""Two numbers are equal if they differ by less than this share of the larger: some noise remains at any epsilon."""
 SLACK = 5e-3
-"""Where more noise is left: how far a value that is no count may be off, as a part of the largest of its column."""
+"""If more noise remains: the allowed error of a value that is not a count, as a share of the largest value of its column."""
 _LIMIT = re.compile(r"\s+(?:LIMIT \d+(?: OFFSET \d+)?|FETCH (?:FIRST|NEXT) \d+ ROWS? ONLY)$", re.IGNORECASE)
 
 Row: TypeAlias = tuple[Any, ...]
@@ -37,8 +37,8 @@ Row: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class AnswerColumns:
-    """The roles of the columns of an answer, by number: keys of groups, what is computed from others, quantiles, and what sorts it
-    first."""
+    """The roles of the columns of an answer, by index: keys of groups, columns computed from others, selected values, and the first sort
+    key."""
 
     keys: frozenset[int] = frozenset()
     computed: frozenset[int] = frozenset()
@@ -57,22 +57,22 @@ def columns_of(statement: Statement) -> AnswerColumns:
 
 
 def without_limit(sql: str) -> str:
-    """A statement without the LIMIT at its end."""
+    """A statement without its final LIMIT."""
     return _LIMIT.sub("", sql)
 
 
 def rows_of(table: pa.Table) -> list[Row]:
-    """Rows of a table, whatever its columns are called, with values in the form that clients of all engines share."""
+    """Rows of a table, with values in a form common to the clients of all engines."""
     return [comparable_row(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
 
 
 def comparable_row(row: Sequence[Any]) -> Row:
-    """A row with values in the form that clients of all engines share."""
+    """A row with values in a form common to the clients of all engines."""
     return tuple(map(comparable, row))
 
 
 def comparable(value: Any) -> Any:
-    """A value in the form that clients of all engines share: numbers as floats, dates as the midnight they start at."""
+    """A value in a form common to the clients of all engines: numbers as floats, dates as midnight of that day."""
     match value:
         case bool() | None | str():
             return value
@@ -87,7 +87,7 @@ def comparable(value: Any) -> Any:
 
 
 def difference(ours: Sequence[Row], theirs: Sequence[Row], *, columns: AnswerColumns, slack: Sequence[float] | None = None) -> str:
-    """The difference in our rows, or an empty text: each of theirs must be there once, in their order, and others must hold nothing."""
+    """The first difference, or an empty text: our rows must include each of theirs once, in order, and others only as empty groups."""
     left = dict(enumerate(ours))
     for row in theirs:
         match = next((i for i, other in left.items() if _same_row(other, row, slack)), None)
@@ -103,7 +103,7 @@ def difference(ours: Sequence[Row], theirs: Sequence[Row], *, columns: AnswerCol
 
 
 def sorted_alike(ours: Sequence[Row], theirs: Sequence[Row], *, columns: AnswerColumns, slack: Sequence[float] | None = None) -> bool:
-    """Whether as many rows come with the same values, one after the other, in the column that sorts them first."""
+    """Whether both have equally many rows, with the same values row by row in the first sort column."""
     by = columns.sorted_by
     if by is None or any(isinstance(row[by], str) for row in theirs):
         return True
@@ -112,7 +112,7 @@ def sorted_alike(ours: Sequence[Row], theirs: Sequence[Row], *, columns: AnswerC
 
 
 def discovered(ours: Sequence[Row], theirs: Sequence[Row], *, columns: AnswerColumns) -> tuple[list[Row], list[Row]]:
-    """What can be compared where groups are not declared: those that are shown, and of them all that is not selected."""
+    """The comparable part of an answer with undeclared groups: the groups that are shown, without their selected values."""
     keys = {tuple(row[key] for key in sorted(columns.keys)) for row in ours}
     there = [row for row in theirs if tuple(row[key] for key in sorted(columns.keys)) in keys]
     return [_unselected(row, columns) for row in ours], [_unselected(row, columns) for row in there]
@@ -123,7 +123,7 @@ def _unselected(row: Row, columns: AnswerColumns) -> Row:
 
 
 def slack_of(theirs: Sequence[Row]) -> list[float]:
-    """How far values of each column may be off where some noise is left: counts not at all."""
+    """The allowed error of each column if some noise remains; below 1 for counts."""
     return [_slack(column) for column in zip(*theirs, strict=True)]
 
 
@@ -133,9 +133,9 @@ def _slack(column: Sequence[Any]) -> float:
 
 
 def _is_empty(row: Row, columns: AnswerColumns, slack: Sequence[float] | None) -> bool:
-    """Whether a row can be that of a group that holds nothing.
+    """Whether a row can be that of an empty group.
 
-    What is computed from other columns can be anything then; where that is all there is beside keys, one value at least is 0 or NULL.
+    Computed columns can then have any value; if there are only computed columns beside the keys, at least one of them must be 0 or NULL.
     """
     nothing = [value is None or (isinstance(value, float) and abs(value) <= (slack[i] if slack else 0.5)) for i, value in enumerate(row)]
     measured = [empty for i, empty in enumerate(nothing) if i not in columns.keys and i not in columns.computed]

@@ -1,14 +1,13 @@
-"""The project's own list of statements, run on a demonstration data set: which are answered, and which are refused as they should be.
+"""The project's own list of statements, run on a demonstration data set: which are answered, and which are refused as expected.
 
-*Answered* means accepted, as accurate as its words ask for and, at a budget so large that noise vanishes, equal to the result of bare
-DuckDB on the same files: every row that bare SQL gives is there, with the same values. Rows that only Lapwing gives are declared groups
-without rows, and hold nothing.
-*Refused* means refused with the place in the text, and nothing charged. Anything else has failed, and is reported as such.
+*Answered* means accepted, as accurate as its words request and, at a budget so large that noise vanishes, equal to the result of bare
+DuckDB on the same files: every row of bare SQL occurs, with the same values. Rows that only Lapwing returns are empty declared groups.
+*Refused* means refused with the position in the text, and nothing charged. Everything else is reported as failed.
 
-A false alarm has a probability below 1e-9 in a run of the whole list. The made-up rows are always the same, so chance is in the noise
-alone: where all noise is 0 except with probability ``CHANCE_OF_NOISE``, a statement is compared at ``LIMIT_EPSILON``, and elsewhere at
+A false alarm has a probability below 1e-9 in a run of the whole list. The made-up rows are always the same, so only the noise is random:
+a statement is compared at ``LIMIT_EPSILON`` if all its noise is 0 except with probability ``CHANCE_OF_NOISE``, and otherwise at
 ``LIMIT_EPSILON_SUMS``. There, except with a probability below 1e-12, no draw moves a value by half of what ``TOLERANCE`` allows, nor an
-empty group by 0.5 (tests compute both from the plans). Accuracy is asked for, and judged, at the highest confidence there is.
+empty group by 0.5 (tests compute both from the plans). Accuracy is requested, and judged, at the highest possible confidence.
 """
 
 from __future__ import annotations
@@ -53,39 +52,39 @@ from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
 from lapwing.statements import QUANTILES
 
 PATIENTS = 5_000
-"""Enough that every condition of the list has units, few enough that no bound of the demonstration's catalogue is reached."""
+"""Enough that some units satisfy every condition of the list, and few enough to stay within all bounds of the catalogue."""
 LIMIT_EPSILON = 10**7
-"""Of one statement in the limit, on a data set without delta, where that leaves no noise."""
+"""Epsilon of one statement in the limit, on a data set without delta, if this leaves no noise."""
 LIMIT_EPSILON_SUMS = 10**8
-"""The same where some noise is left: sums of finely graded values."""
+"""The same if some noise remains: sums of values on a fine grid."""
 CHANCE_OF_NOISE = Fraction(1, 10**12)
-"""Of a statement that is taken to have no noise in the limit."""
+"""Largest probability of noise in a statement that counts as free of noise in the limit."""
 LIMIT_EPSILON_GAUSSIAN = 10**8
-"""Of one statement in the limit, on a data set with delta."""
+"""Epsilon of one statement in the limit, on a data set with delta."""
 LIMIT_EPSILON_MOST = 9 * 10**8
-"""Of one statement that leaves noise and has a budget to itself."""
+"""Epsilon of one statement that has remaining noise and its own budget."""
 BUDGET_EPSILON = 10**9
 DEFAULT_EPSILON = 100
-"""Of a statement that names none: so few people are made up that the demonstration's own would reach no accuracy."""
+"""Epsilon of a statement that names none: with so few people, the demonstration's default would give no accuracy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A statement of a list. ``answered`` says what should become of it."""
+    """A statement of a list. ``answered`` is its expected outcome."""
 
     name: str
     title: str
     sql: str
     code: str = ""
-    """Of the refusal, where the list says which it is to be."""
+    """The expected code of the refusal, if the list gives one."""
     lacking: bool = False
-    """Whether it is refused for want of something, not for privacy: it may as well be answered."""
+    """Whether it is refused because Lapwing lacks a feature, not for privacy: it may also be answered."""
     rewrite: str = ""
-    """What the hint of the refusal comes to, which is answered."""
+    """The rewrite that the hint of the refusal suggests, which must be answered."""
 
     @property
     def answered(self) -> bool:
-        """Whether it is to be answered; otherwise it is to be refused."""
+        """Whether it should be answered; otherwise it should be refused."""
         return not self.code and not self.name.startswith("r")
 
 
@@ -107,7 +106,7 @@ class Score:
 
     @property
     def failed(self) -> list[str]:
-        """Names of what failed."""
+        """Names of the statements that failed."""
         return [outcome.listed.name for outcome in self.outcomes if not outcome.passed]
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,7 +125,7 @@ def listed_statements() -> tuple[Listed, ...]:
 
 
 def run_list(directory: Path, *, names: Sequence[str] = ()) -> Iterator[Outcome]:
-    """Outcomes of all statements, or of those named, on new demonstrations in an empty directory that is the caller's to delete."""
+    """Outcomes of all or the named statements, on new demonstrations in an empty directory, which the caller deletes."""
     worlds = Worlds(directory)
     try:
         for listed in listed_statements():
@@ -139,10 +138,10 @@ def run_list(directory: Path, *, names: Sequence[str] = ()) -> Iterator[Outcome]
 
 
 class Worlds:
-    """The same rows three times: as they are demonstrated but with a budget for the whole list, without delta, and unprotected.
+    """The same rows three times: as in the demonstration with a budget for the whole list, without delta, and unprotected.
 
-    Without delta, noise shrinks as 1 / epsilon and not as its root: that is where the limit is taken, but for groups that are not declared.
-    ``make`` writes and prepares them in a directory, with this delta in place of the declared one where it is not empty.
+    Without delta, noise shrinks as 1 / epsilon and not as its root, so the limit is taken there, except for undeclared groups.
+    ``make`` writes and prepares the rows in a directory; a delta that is not empty replaces the declared one.
     """
 
     def __init__(self, directory: Path, make: Callable[[Path, str], DataSet] | None = None) -> None:
@@ -158,7 +157,7 @@ class Worlds:
         self.bare.close()
 
     def limit(self, sql: str, *, dialect: str = "duckdb") -> pa.Table:
-        """The answer without noise to speak of."""
+        """The answer with negligible noise."""
         try:
             epsilon = self.limit_epsilon(sql, dialect=dialect)
         except Refused as error:
@@ -178,10 +177,10 @@ class Worlds:
         return [comparable_row(row) for row in self.bare.sql(sql).fetchall()]
 
     def difference(self, sql: str, bare: Callable[[str], list[Row]], *, dialect: str = "duckdb", loosely: bool = False) -> str:
-        """The difference of the answer in the limit, or an empty text. Of groups that are not declared, those that are shown are compared.
+        """The difference of the answer in the limit, or an empty text. Undeclared groups are compared only if they are shown.
 
-        ``loosely``: a statement whose answer is not exact at any epsilon is asked once more with a budget to itself, and may be off by
-        ``SLACK``: sums of finely graded values keep some noise, and a quantile is any value between its neighbours in rank.
+        ``loosely``: a statement that is not exact at any epsilon is asked again with its own budget, and may be off by ``SLACK``: sums of
+        values on a fine grid keep some noise, and a quantile may be any value between its neighbours in rank.
         """
         columns = columns_of(bound_statement(self.ordinary.curator, sql, dialect=dialect).statement)
         ours, theirs = rows_of(self.limit(sql, dialect=dialect)), bare(sql)
@@ -193,7 +192,7 @@ class Worlds:
             return why
         try:
             inexact = self._is_inexact(sql, dialect)
-        except Refused:  # groups that are not declared
+        except Refused:  # undeclared groups
             return difference(*discovered(ours, theirs, columns=columns), columns=columns)
         if inexact:
             with self._another("0") as roomy:
@@ -202,31 +201,31 @@ class Worlds:
         return why
 
     def _is_inexact(self, sql: str, dialect: str) -> bool:
-        """Whether noise is left on the data set without delta, or quantiles are selected."""
+        """Whether noise remains on the data set without delta, or quantiles are selected."""
         statement, _ = plan_of(self.pure.curator, sql, LIMIT_EPSILON, dialect=dialect)
         selects = any(aggregate.kind in QUANTILES for query in statement.privates for aggregate in query.aggregates)
         return selects or self.limit_epsilon(sql, dialect=dialect) == LIMIT_EPSILON_SUMS
 
     def limit_epsilon(self, sql: str, *, dialect: str = "duckdb") -> int:
-        """At what epsilon a statement is compared, on the data set without delta."""
+        """The epsilon at which a statement is compared, on the data set without delta."""
         _, planned = plan_of(self.pure.curator, sql, LIMIT_EPSILON, dialect=dialect)
         noisy = planned.measured is not None and chance_of_noise(planned.measured) > CHANCE_OF_NOISE
         return LIMIT_EPSILON_SUMS if noisy else LIMIT_EPSILON
 
     def _is_spent(self, data_set: DataSet, epsilon: int) -> bool:
-        """Whether too little is left of a budget for one more statement."""
+        """Whether the remaining budget is too small for another statement."""
         return (1 - data_set.budget.share_spent) * BUDGET_EPSILON < 1.01 * epsilon
 
     def _another(self, delta: str) -> DataSet:
-        """The same rows under a budget of their own."""
+        """The same rows with a new budget."""
         self.copies += 1
         return self.make(self.directory / f"copy{self.copies}", delta)
 
 
 def chance_of_noise(certified: Certified) -> Fraction:
-    """At least the chance that some noise of a plan with declared groups is not 0. Selected values are left out.
+    """At least the chance that some noise of a plan with declared groups is not 0. Selected values are not included.
 
-    A quantile is drawn with weights exp(epsilon * score / 2 per rank that one unit can move): in the limit, that of the best score alone.
+    A quantile is drawn with weights exp(epsilon * score / 2 per rank that one unit can move): in the limit, the best score is certain.
     """
     chance = Fraction(0)
     for query in certified.queries:
@@ -267,7 +266,7 @@ def _demonstration(directory: Path, delta: str) -> DataSet:
 def bare_engine(directory: Path) -> duckdb.DuckDBPyConnection:
     """DuckDB over the files of a demonstration, without any protection."""
     bare = duckdb.connect(config={"threads": "1"})
-    # Tools write the database and the schema before a table's name.
+    # Tools qualify the names of tables with database and schema.
     bare.execute("ATTACH ':memory:' AS clinic; USE clinic; CREATE SCHEMA public")
     for path in sorted(directory.glob("*.parquet")):
         quoted = str(path).replace("'", "''")
@@ -302,7 +301,7 @@ def _answered(worlds: Worlds, listed: Listed) -> _Why:
         target = surely(words)
         if target is not None and missed(ordinary.ask(f"{words.statement} {target}"), words):
             return _Why(False, "an error bar is longer than asked for")
-        # Words ask for an ordinary accuracy; the comparison uses the statement inside them.
+        # Words request an ordinary accuracy; the comparison uses the statement inside them.
         why = worlds.difference(words.statement, worlds.bare_rows)
     except LapwingError as error:
         return _Why(False, f"[{error.code}] {error.message}")
@@ -312,7 +311,7 @@ def _answered(worlds: Worlds, listed: Listed) -> _Why:
 
 
 def surely(words: Question) -> str | None:
-    """The words that ask for the same accuracy, to be reached all but surely; None where a statement asks for none."""
+    """Words that request the same accuracy at the highest confidence; None if a statement requests none."""
     match None if words.clause is None else words.clause.asked:
         case ErrorTerm(half_width):
             error = f"{float(half_width)!r}"
@@ -324,7 +323,7 @@ def surely(words: Question) -> str | None:
 
 
 def missed(answer: Answer, words: Question) -> bool:
-    """Whether an answer misses the accuracy that words ask for."""
+    """Whether an answer misses the accuracy that the words request."""
     asked = None if words.clause is None else words.clause.asked
     if not isinstance(asked, ErrorTerm | ShareTerm):
         return False

@@ -18,9 +18,9 @@ def second_list() -> tuple[ListedStatement, ...]:
 
 
 def run_second_list(directory: Path, *, postgres: str | None = None) -> Iterator[WrittenOutcome]:
-    """Outcomes of all statements, on new demonstrations in an empty directory that is the caller's to delete.
+    """Outcomes of all statements, on new demonstrations in an empty directory, which the caller deletes.
 
-    ``postgres`` is a connection string: what bare DuckDB does not accept is compared with that server.
+    ``postgres`` is a connection string: statements that bare DuckDB does not accept are compared with that server.
     """
     with closing(Worlds(directory)) as worlds:
         yield from run_written(worlds, second_list(), postgres=postgres)

@@ -1,4 +1,4 @@
-"""The third list: statements of people and tools, in two dialects, about a made-up shop whose rows have what real rows have."""
+"""The third list: statements of people and tools, in two dialects, about a made-up shop with realistic rows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def shop_worlds(directory: Path) -> Worlds:
 
 
 def run_third_list(directory: Path, *, postgres: str | None = None) -> Iterator[WrittenOutcome]:
-    """Outcomes of all statements, on new data in an empty directory that is the caller's to delete.
+    """Outcomes of all statements, on new data in an empty directory, which the caller deletes.
 
-    ``postgres`` is a connection string: statements in PostgreSQL's dialect are compared with that server, and only planned without it.
+    ``postgres`` is a connection string: statements in PostgreSQL's dialect are compared with that server; without it they are only planned.
     """
     with closing(shop_worlds(directory)) as worlds:
         yield from run_written(worlds, third_list(), postgres=postgres)

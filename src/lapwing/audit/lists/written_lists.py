@@ -1,9 +1,9 @@
-"""Lists of statements with what is to become of each written down: the second and the third.
+"""Lists of statements with an expected outcome for each: the second and the third list.
 
-*Answered* means that it is planned and priced, that it is asked at a budget so large that noise vanishes, and that the rows are those of
-the bare engine of its dialect on the same files (``lapwing.audit.lists.comparison``). Where that engine does not accept the statement,
-the other one is asked. ``Uncompared`` has every reason for which an answer is not compared; the score counts them.
-*Refused* is one code. *Known-wrong* is an answer that differs, for a reason that the list states.
+*Answered* means that Lapwing plans and prices the statement and that, at a budget so large that noise vanishes, its rows are those of the
+bare engine of its dialect on the same files (``lapwing.audit.lists.comparison``). If that engine does not accept the statement, the other
+engine is asked. ``Uncompared`` lists the reasons for which an answer is not compared; the score counts them.
+*Refused* means refused with the given code. *Known-wrong* is an answer that differs, for a reason that the list gives.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ANSWERED = "answered"
 KNOWN_WRONG = "known-wrong"
 DIFFERENT = "different"
 _LEFT_OPEN = re.compile(r"\b(?:APPROX_\w+\(|MODE\(|STRING_AGG\((?![^()]*ORDER BY))", re.IGNORECASE)
-"""What engines approximate, each in its own way; a value among equally frequent ones; texts in any order."""
+"""Functions whose results differ between engines: approximations, one of several equally frequent values, texts in any order."""
 _ENTRY = re.compile(r"^-- (\w+) ([\w-]+)(?: (duckdb|postgres))?: ([\w-]+)\n(?:-- why: (.+)\n)?(.+);$", re.MULTILINE)
 
 
@@ -52,12 +52,12 @@ class ListedStatement:
     sql: str
     dialect: str = "duckdb"
     why: str = ""
-    """What is wrong with an answer that is known to be wrong."""
+    """Why the answer is wrong, if it is known to be wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenOutcome:
-    """What became of it: ``ANSWERED``, ``DIFFERENT`` or a code."""
+    """The outcome of a statement: ``found`` is ``ANSWERED``, ``DIFFERENT`` or a code."""
 
     listed: ListedStatement
     found: str
@@ -66,7 +66,7 @@ class WrittenOutcome:
 
     @property
     def as_written(self) -> bool:
-        """Whether it is what the list says. An answer that is known to be wrong may be one that is not compared here."""
+        """Whether the outcome is the expected one. An answer that is known to be wrong may remain uncompared."""
         if self.listed.expected == KNOWN_WRONG:
             return self.found == DIFFERENT or (self.found == ANSWERED and self.uncompared is not None)
         return self.found == self.listed.expected
@@ -80,32 +80,32 @@ class WrittenScore:
 
     @property
     def unlike(self) -> list[WrittenOutcome]:
-        """Those that are not as written down."""
+        """The unexpected outcomes."""
         return [outcome for outcome in self.outcomes if not outcome.as_written]
 
     @property
     def known_wrong(self) -> list[WrittenOutcome]:
-        """Those whose answer differs from the bare engine's as is written down."""
+        """The answers that differ from the bare engine's, as the list expects."""
         return [outcome for outcome in self.outcomes if outcome.as_written and outcome.found == DIFFERENT]
 
     @property
     def refused(self) -> list[WrittenOutcome]:
-        """Those that are refused."""
+        """The refused statements."""
         return [outcome for outcome in self.outcomes if outcome.found not in (ANSWERED, DIFFERENT)]
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """By kind: how many are answered as bare SQL would, or not compared, and how many there are."""
+        """By kind: the number of statements answered (as by bare SQL, or uncompared), and the number of all."""
         every = Counter(outcome.listed.kind for outcome in self.outcomes)
         answered = Counter(outcome.listed.kind for outcome in self.outcomes if outcome.found == ANSWERED)
         return {kind: (answered[kind], many) for kind, many in every.items()}
 
     @property
     def compared(self) -> int:
-        """How many answers were compared with a bare engine's."""
+        """The number of answers that were compared with a bare engine's."""
         return sum(outcome.found in (ANSWERED, DIFFERENT) and outcome.uncompared is None for outcome in self.outcomes)
 
     def uncompared(self) -> dict[str, int]:
-        """How many answers were not compared, by reason."""
+        """The number of answers that were not compared, by reason."""
         return dict(Counter(outcome.uncompared.value for outcome in self.outcomes if outcome.uncompared is not None))
 
     def to_dict(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class BareServer(Protocol):
     """A bare engine that may not accept a statement."""
 
     def rows(self, statement: str) -> list[tuple[Any, ...]] | None:
-        """What it answers; None where it does not accept the statement."""
+        """The answer of the engine; None if it does not accept the statement."""
 
 
 def written_list(file: str) -> tuple[ListedStatement, ...]:
@@ -137,7 +137,7 @@ def written_list(file: str) -> tuple[ListedStatement, ...]:
 
 
 def run_written(worlds: Worlds, statements: Sequence[ListedStatement], *, postgres: str | None) -> Iterator[WrittenOutcome]:
-    """Outcomes of statements about these worlds, compared with bare DuckDB and with a PostgreSQL server where one is given."""
+    """Outcomes of statements about these worlds, compared with bare DuckDB and, if one is given, with a PostgreSQL server."""
     if postgres is None:
         yield from (_found(worlds, listed, None) for listed in statements)
         return
@@ -148,7 +148,7 @@ def run_written(worlds: Worlds, statements: Sequence[ListedStatement], *, postgr
 
 
 def _found(worlds: Worlds, listed: ListedStatement, postgres: BareServer | None) -> WrittenOutcome:
-    """What becomes of a statement, whatever happens."""
+    """The outcome of a statement, also after an unexpected error."""
     try:
         return _outcome(worlds, listed, postgres)
     except LapwingError as error:
@@ -177,7 +177,7 @@ def _outcome(worlds: Worlds, listed: ListedStatement, postgres: BareServer | Non
 
 
 def _bare(worlds: Worlds, sql: str, dialect: str, postgres: BareServer | None) -> Callable[[str], list[Row]] | None:
-    """The engine of a dialect, else the other one, that accepts a statement; None where neither does."""
+    """The first engine that accepts a statement, starting with that of the dialect; None if neither does."""
 
     def of_duckdb(statement: str) -> list[Row] | None:
         try:
@@ -195,7 +195,7 @@ def _bare(worlds: Worlds, sql: str, dialect: str, postgres: BareServer | None) -
 
 
 def as_found(text: str, outcomes: Sequence[WrittenOutcome]) -> str:
-    """The text of a list with what was found in place of what was expected. An answer that differs is for its author to mend or explain."""
+    """The text of a list with the found outcomes instead of the expected ones. The author must fix or explain answers that differ."""
     for outcome in outcomes:
         listed = outcome.listed
         if not outcome.as_written and outcome.found != DIFFERENT:
