@@ -164,7 +164,7 @@ def line_of(session: WeightsSession, asked: list[dict[int, list[int]]], rows: Ro
                 break
             exact = int(np.logical_and.reduce([np.isin(rows[:, axis], bins) for axis, bins in question.items()]).sum())
             worst = max(worst, abs(session.ask(sql_of(question)).value - exact) / alpha)
-    told = list(session.told.values())
+    told = list(session.answers.values())
     fresh = sum(count.served_by is CountSource.FRESH for count in told)
     request, paid = session.planned.request, session.other_ways.session
     direct = len(told) * session.other_ways.direct

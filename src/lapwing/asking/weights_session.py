@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import TracebackType
@@ -146,9 +147,15 @@ class WeightsSession:
         return self._left if self._stream is None else self._stream.starts_left
 
     @property
-    def told(self) -> Mapping[str, WeighedCount]:
+    def answers(self) -> Mapping[str, WeighedCount]:
         """All answers, by question."""
         return dict(self._told)
+
+    @property
+    def told(self) -> Mapping[str, WeighedCount]:
+        """The old name of :attr:`answers`; deprecated."""
+        warnings.warn("WeightsSession.told is deprecated: use WeightsSession.answers", DeprecationWarning, stacklevel=2)
+        return self.answers
 
     @property
     def weights(self) -> MultiplicativeWeights:

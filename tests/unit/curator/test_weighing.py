@@ -105,9 +105,9 @@ def test_every_count_is_right_within_its_error_and_says_how_it_was_served(clinic
             )
             low, high = count.interval
             assert 0 <= low <= high and str(count.error) in str(count)
-        served = [count.served_by for count in session.told.values()]
+        served = [count.served_by for count in session.answers.values()]
         assert served.count(CountSource.FRESH) == 6 - session.starts_left >= 1 and CountSource.WEIGHTS in served
-        told = session.told
+        told = session.answers
     assert clinic.budget.spent.loss - before == paid, "nothing but opening is charged"
     assert f"{len(QUESTIONS)} questions: " in session.report() and "times as much" in session.report()
     assert code_of(lambda: session.ask("SELECT COUNT(*) FROM patients WHERE sex = 'x'")) == "session-ended"
@@ -172,7 +172,14 @@ def test_a_question_that_is_refused_reads_nothing_and_uses_nothing(clinic: lapwi
         for sql in refused:
             assert code_of(lambda sql=sql: session.ask(sql)) == "weights-question", sql  # type: ignore[misc]
         assert code_of(lambda: session.ask("SELECT COUNT(*) FROM nobody")) == "unknown-table"
-        assert (session.starts_left, session.told) == (4, {})
+        assert (session.starts_left, session.answers) == (4, {})
+
+
+def test_the_old_name_of_the_answers_still_works_and_warns(clinic: lapwing.DataSet) -> None:
+    with planned(clinic) as session:
+        session.ask(fresh(clinic))
+        with pytest.warns(DeprecationWarning, match=r"use WeightsSession\.answers"):
+            assert session.told == session.answers != {}
 
 
 def test_a_session_ends_with_its_starts(clinic: lapwing.DataSet) -> None:
