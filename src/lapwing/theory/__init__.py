@@ -1,9 +1,9 @@
 """Differential privacy as a library: the textbook's definitions and theorems as functions that can be run and checked.
 
-Exact where a statement is exact (rational arithmetic over finite universes), with directed rounding where it is not. For people who teach,
-check or design; nothing here is on the path of an answer.
+Results are exact where possible (rational arithmetic over finite universes), and otherwise use directed rounding. The package is for people
+who teach, check or design mechanisms; no answer depends on it.
 
-The names that lessons use most can be imported from here; they are loaded when they are first used. A module and its main function often
+The names that lessons use most can be imported from here; they are loaded on first use. A module and its main function often
 share a name (``verify``, ``sensitivity``, ``databases``): here the name is the module.
 """
 

@@ -1,8 +1,8 @@
-"""Composition: what a sequence of private mechanisms reveals together, by every rule from the textbook to the optimum.
+"""Composition: what several private mechanisms reveal together, by every rule from the textbook's to the optimal one.
 
 Each rule is sound for mechanisms that may be chosen adaptively, *with parameters fixed beforehand* (for parameters that adapt too see
-:mod:`lapwing.theory.filters`). Results are exact, or rounded so that they never claim too much. :func:`how_many` compares the rules: how
-many counts of a given epsilon fit into one budget.
+:mod:`lapwing.theory.filters`). Results are exact, or rounded so that they never claim too much privacy. :func:`how_many` compares the rules
+by the number of counts of a given epsilon that fit into one budget.
 
 Sources: basic, Dwork et al. 2006; advanced, Dwork, Rothblum and Vadhan 2010; optimal, Kairouz, Oh and Viswanath 2015 and (for different
 parameters) Murtagh and Vadhan 2016; concentrated, Bun and Steinke 2016; Rényi, Mironov 2017.
@@ -34,7 +34,7 @@ _GRID = 2**80
 
 
 def basic(guarantees: Iterable[Guarantee]) -> Guarantee:
-    """Epsilons add, deltas add; odds multiply. Exact. Also when the parameters are chosen adaptively, if their sums are bounded."""
+    """Epsilons add, deltas add; odds multiply. Exact. Also holds for adaptive parameters, if their sums are bounded."""
     odds, delta = Fraction(1), Fraction(0)
     for guarantee in guarantees:
         odds, delta = odds * guarantee.odds, delta + guarantee.delta
@@ -51,7 +51,7 @@ def advanced_epsilon_upper(*, epsilon: Fraction, count: int, delta_slack: Fracti
 
 
 def advanced_epsilon_lower(*, epsilon: Fraction, count: int, delta_slack: Fraction) -> Fraction:
-    """At most the same value: with it one can also decide that a number of mechanisms does *not* fit by this rule."""
+    """At most the same value; it also decides that a number of mechanisms does *not* fit by this rule."""
     _require(epsilon=epsilon, count=count, delta=delta_slack)
     return epsilon * (sqrt_lower(2 * count * ln_lower(1 / delta_slack)) + count * (exp_lower(epsilon) - 1))
 
@@ -59,8 +59,8 @@ def advanced_epsilon_lower(*, epsilon: Fraction, count: int, delta_slack: Fracti
 def worst_pair(guarantee: Guarantee) -> LossLaw:
     """The loss of the mechanism from which every mechanism with this guarantee can be made by post-processing.
 
-    Randomised response that with probability delta gives the secret away: loss infinite with probability delta, else ``+epsilon`` or
-    ``-epsilon`` with odds ``exp(epsilon) : 1`` (Kairouz, Oh and Viswanath 2015). So composing these is composing the worst.
+    Randomised response that reveals the secret with probability delta: loss infinite with probability delta, else ``+epsilon`` or
+    ``-epsilon`` with odds ``exp(epsilon) : 1`` (Kairouz, Oh and Viswanath 2015). So the composition of these is the worst composition.
     """
     if guarantee.delta >= 1:
         raise LapwingError("theory-argument", "delta must be below 1")
@@ -104,9 +104,9 @@ def _powers(base: int, count: int) -> list[int]:
 
 
 def optimal_delta_of_different(guarantees: Sequence[Guarantee], *, odds: Fraction) -> Fraction:
-    """The same for mechanisms with different guarantees, by enumerating the ``2**k`` outcomes of the worst pairs. Exact, and attained.
+    """The same for mechanisms with different guarantees, by enumeration of the ``2**k`` outcomes of the worst pairs. Exact, and attained.
 
-    Murtagh and Vadhan 2016, theorem 1.5. Equal losses are merged on the way, so few different guarantees are cheap.
+    Murtagh and Vadhan 2016, theorem 1.5. Equal losses are merged at each step, so few distinct guarantees are cheap.
     """
     if len(guarantees) > ENUMERATED_MAX:
         raise LapwingError("number-too-large", f"optimal composition accepts at most {ENUMERATED_MAX} different guarantees")
@@ -136,11 +136,11 @@ def optimal_odds(guarantee: Guarantee, *, count: int, delta: Fraction) -> Fracti
 
 
 def parallel(epsilons: Sequence[Fraction], *, parts_per_unit: int) -> Fraction:
-    """Epsilon of mechanisms that each see one part of a partition, when a unit has rows in at most ``parts_per_unit`` parts: the largest
-    ones add.
+    """Epsilon of mechanisms that each see one part of a partition, if a unit has rows in at most ``parts_per_unit`` parts: the sum of the
+    largest.
 
     One row per unit and add/remove neighbours: ``parts_per_unit = 1``, the maximum (McSherry 2009). With replace neighbours the row may
-    leave one part and enter another: 2. When the unit is a user whose rows lie in many parts the rule is no better than the sum; reading
+    leave one part and enter another: 2. When the unit is a user whose rows lie in many parts the rule is no better than the sum; to read
     "parallel" as "maximum" there is the mistake that ``tests/theory/test_composition.py`` shows with two parts and one user in both.
     """
     require_exact(*epsilons)
@@ -156,7 +156,7 @@ def pure_to_rho(epsilon: Fraction) -> Fraction:
 
 
 def pure_to_renyi_upper(guarantee: Guarantee, *, order: int) -> Fraction:
-    """At least the largest Rényi divergence of an integer order between laws with this pure guarantee: that of randomised response."""
+    """At least the largest Rényi divergence of an integer order between laws with this pure guarantee; randomised response attains it."""
     if guarantee.delta or type(order) is not int or order < 2:
         raise LapwingError("theory-argument", "this bound needs delta = 0 and an integer order of at least 2")
     odds = guarantee.odds
@@ -187,9 +187,9 @@ class Rule(Enum):
 
 
 def how_many(rule: Rule, *, each_epsilon: Fraction, epsilon: Fraction, delta: Fraction) -> int:
-    """How many counts of ``each_epsilon`` this rule admits into an (epsilon, delta) budget.
+    """The number of counts of ``each_epsilon`` that this rule admits into an (epsilon, delta) budget.
 
-    The count returned fits and one more does not, both decided with directed rounding (``theory-argument`` if that is impossible); for the
+    The returned number fits and one more does not, both decided with directed rounding (``theory-argument`` if that is impossible); for the
     concentrated rules it is the number that the kernel's own conversion admits. The Gaussian rules give each count, of sensitivity 1,
     normal noise with the variance ``2 / each_epsilon^2`` of its Laplace noise.
     """

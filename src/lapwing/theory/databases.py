@@ -1,13 +1,13 @@
 """Databases over a finite universe, and which of them are neighbours.
 
-Two forms of one thing. The *multiset form* is a collection of rows, each a record of the universe; the *histogram form* counts how often
-each record occurs. Mechanisms of :mod:`lapwing.theory` take histograms (plain tuples of integers), because their ``l1`` distance is what
-the definition of differential privacy speaks of. The order of rows is therefore not part of a database.
+A database has two forms. The *multiset form* is a collection of rows, each a record of the universe; the *histogram form* counts how often
+each record occurs. Mechanisms of :mod:`lapwing.theory` take histograms (plain tuples of integers), because the definition
+of differential privacy uses their ``l1`` distance. The order of rows is therefore not part of a database.
 
 Some texts call databases neighbours at distance *at most* 1, others at exactly 1. Here neighbours differ: a database is not its own
 neighbour. Nothing depends on it, since for equal laws the inequality of the definition holds for every epsilon >= 0 and delta >= 0.
 
-Databases *keyed by user* keep apart whose row is whose, so that protecting a row and protecting a user can be compared.
+Databases *keyed by user* record which user owns which row, so that protecting a row and protecting a user can be compared.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Universe(Generic[Record]):
         return tuple(record for record, count in zip(self.records, database, strict=True) for _ in range(count))
 
     def require(self, database: Histogram) -> None:
-        """Stop (code ``database-invalid``) what is not a histogram over this universe."""
+        """Refuse (``database-invalid``) what is not a histogram over this universe."""
         if len(database) != len(self.records) or any(type(count) is not int or count < 0 for count in database):
             raise LapwingError("database-invalid", "a histogram must have one non-negative count for each record of the universe")
 
@@ -102,7 +102,7 @@ def _require_few(count: int) -> None:
 
 
 def _histograms(*, records: int, rows: int) -> Iterator[Histogram]:
-    """All histograms of exactly this size: where the bars stand between the stars."""
+    """All histograms of exactly this size, by the stars-and-bars enumeration."""
     for bars in combinations(range(rows + records - 1), records - 1):
         edges = (-1, *bars, rows + records - 1)
         yield tuple(right - left - 1 for left, right in pairwise(edges))
@@ -178,7 +178,7 @@ class Population(Generic[Record]):
             raise LapwingError("universe-invalid", "a population must have at least one user, who may have at least one row")
 
     def contributions(self) -> tuple[Histogram, ...]:
-        """Everything one user can contribute, nothing included."""
+        """Everything that one user can contribute, including nothing."""
         return tuple(databases(self.universe, size_max=self.rows_per_user_max))
 
     def databases(self) -> Iterator[KeyedDatabase]:
@@ -190,7 +190,7 @@ class Population(Generic[Record]):
     def user_pairs(self, relation: Neighbours) -> Iterator[tuple[KeyedDatabase, KeyedDatabase]]:
         """All pairs that differ in one *user*, each unordered pair once.
 
-        Unbounded: one of the two contributions is nothing. Bounded: any two different ones (nothing included).
+        Unbounded: one of the two contributions is nothing. Bounded: any two different contributions (including nothing).
         """
         for x in self.databases():
             for user, old in enumerate(x):
@@ -215,5 +215,5 @@ class Population(Generic[Record]):
 
 
 def without_users(database: KeyedDatabase) -> Histogram:
-    """The plain histogram of all rows: who contributed which is forgotten."""
+    """The plain histogram of all rows, without their users."""
     return tuple(sum(counts) for counts in zip(*database, strict=True))

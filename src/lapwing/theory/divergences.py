@@ -1,11 +1,11 @@
 """How far apart two finite laws are, by each of the measures that privacy definitions use.
 
-A law maps outputs to probabilities, which are ``Fraction`` and sum to 1. What is rational is returned exactly: hockey-stick divergence,
-total variation, ``exp`` of the max-divergence (the *odds*), and ``exp((a-1) D_a)`` for an integer order a. What is not rational is a pair
+A law maps outputs to probabilities, which are ``Fraction`` and sum to 1. Rational results are exact: hockey-stick divergence, total
+variation, ``exp`` of the max-divergence (the *odds*), and ``exp((a-1) D_a)`` for an integer order a. For irrational results there is a pair
 of functions, ``..._lower`` and ``..._upper``, whose results are never on the wrong side. ``None`` stands for infinity throughout: one law
 has an output that the other cannot produce.
 
-Divergences have a direction. The first law is the one probabilities are taken under; a privacy definition asks for both directions.
+Divergences have a direction. Probabilities are taken under the first law; a privacy definition requires both directions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Output = TypeVar("Output", bound=Hashable)
 
 
 def require_law(law: Mapping[Output, Fraction]) -> None:
-    """Refuses (``law-invalid``) what is not a law: every probability exact and at least 0, the sum exactly 1."""
+    """Refuse (``law-invalid``) what is not a law: probabilities must be exact, at least 0, and sum to exactly 1."""
     require_exact(*law.values())
     if any(probability < 0 for probability in law.values()) or sum(law.values()) != 1:
         raise LapwingError("law-invalid", "the probabilities of a law must be at least 0 and sum to exactly 1")
@@ -83,8 +83,8 @@ def total_variation(first: Mapping[Output, Fraction], second: Mapping[Output, Fr
 def odds_approximate(first: Mapping[Output, Fraction], second: Mapping[Output, Fraction], *, delta: Fraction) -> Fraction | None:
     """``exp`` of the delta-approximate max-divergence: the least odds at which the hockey-stick divergence is at most delta. Exact.
 
-    Below 1 when the laws are closer than delta in total variation; None when the first law puts more than delta where the second has
-    nothing.
+    Below 1 if the laws are closer than delta in total variation; None if the first law gives more than delta to outputs that the second
+    cannot produce.
 
     The divergence falls piecewise linearly in the odds, with a corner at each ratio. Between two corners it is ``A - odds B``, where A and
     B are the probabilities of the outputs whose ratio is larger, so the crossing is found by division, not by search.

@@ -1,12 +1,12 @@
-"""Filters and odometers: composition when even the parameters are chosen on the way.
+"""Filters and odometers: composition when even the parameters are chosen adaptively.
 
-A *filter* receives each charge before the mechanism runs and decides whether it may run; the admitted interaction is private in the sense
-that was promised. An *odometer* promises nothing beforehand and says at any time how much was spent. Both must hold against an analyst
+A *filter* receives each charge before the mechanism runs and decides whether it may run; the admitted interaction has the promised
+privacy. An *odometer* promises nothing beforehand and reports at any time how much was spent. Both must hold against an analyst
 whose next charge, and whose decision to stop, depend on the answers so far (Rogers, Roth, Ullman and Vadhan 2016).
 
-Sums of epsilon and sums of rho are filters: their proofs go step by step, given the past. A bound for *fixed* sequences is not one merely
-because it holds for every sequence that may occur: :func:`optimal_is_not_a_filter` is an exact counter-example, and
-:func:`crossing_probability` shows what goes wrong when advanced composition is read as an odometer.
+Sums of epsilon and sums of rho are filters: their proofs go step by step, given the past. A bound for *fixed* sequences is not a filter
+just because it holds for every sequence that may occur: :func:`optimal_is_not_a_filter` is an exact counter-example, and
+:func:`crossing_probability` shows why advanced composition is not an odometer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lapwing.theory.loss import NOTHING, LossLaw
 
 @dataclass(frozen=True, slots=True)
 class LedgerFilter:
-    """The filter the ledger runs, over the kernel's own integer units: sums of epsilon (delta = 0), of rho and delta, or the union of both.
+    """The ledger's filter, over the kernel's own integer units: sums of epsilon (delta = 0), of rho and delta, or the union of both.
 
     Guarantee: whatever sequence of events is admitted, each fixed before its mechanism runs, the whole is (epsilon, delta)-differentially
     private for the epsilon and delta given to :meth:`of`. Proofs: ``docs/proofs/accounting.md`` (Whitehouse et al. 2023; Feldman and Zrnic
@@ -60,9 +60,9 @@ class LedgerFilter:
         return event.cost(self.budget.account, order=self.budget.order)
 
     def epsilon_odometer(self) -> Fraction | None:
-        """The epsilon spent so far, exact, at any time the analyst likes: on a pure account the sum bounds the loss of every transcript.
+        """The exact epsilon spent so far, valid at any time: on a pure account the sum bounds the loss of every transcript.
 
-        None on an approximate account, where the rho spent so far may not simply be converted: see :class:`ConcentratedOdometer`.
+        None on an approximate account, where the rho spent so far cannot simply be converted: see :class:`ConcentratedOdometer`.
         """
         return Fraction(self.spent.loss, LOSS_UNITS) if self.budget.account is Account.PURE else None
 
@@ -113,10 +113,10 @@ class ConcentratedOdometer:
     reading.
 
     ``levels`` are increasing amounts of rho, fixed beforehand. For one level r and any order a, ``exp((a-1) L_n - a(a-1) rho_n)`` is a
-    supermartingale under the true law, so by Ville's inequality the loss stays below ``a r + ln(1/d) / (a-1)`` for as long as at most r is
-    spent, but for a probability d; at the best order that is ``r + 2 sqrt(r ln(1/d))``. Each level gets an equal part of delta, and the
-    reading is that of the least level not yet passed. The price of not knowing the end beforehand is the number of levels under the
-    logarithm (and the rounding up to a level).
+    supermartingale under the true law, so by Ville's inequality the loss stays below ``a r + ln(1/d) / (a-1)`` as long as at most r is
+    spent, except with probability d; at the best order that is ``r + 2 sqrt(r ln(1/d))``. Each level gets an equal part of delta, and the
+    reading is that of the lowest level not yet exceeded. The cost of an unknown end is the number of levels inside the logarithm (and the
+    rounding up to a level).
     """
 
     levels: tuple[Fraction, ...]
@@ -139,7 +139,7 @@ class ConcentratedOdometer:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A strategy of an adaptive analyst: one randomised response of these odds, and what to ask after either answer (None: stop)."""
+    """A strategy of an adaptive analyst: one randomised response with these odds, and the next step after each answer (None: stop)."""
 
     odds: Fraction
     if_likely: Response | None = None
@@ -161,7 +161,7 @@ def strategy_loss(strategy: Response | None) -> LossLaw:
 
 
 def strategy_paths(strategy: Response | None) -> list[tuple[Guarantee, ...]]:
-    """The sequences of guarantees that may be charged, one for each way the strategy can go."""
+    """The sequences of guarantees that may be charged, one for each path of the strategy."""
     if strategy is None:
         return [()]
     rests = strategy_paths(strategy.if_likely) + strategy_paths(strategy.if_unlikely)
@@ -170,20 +170,20 @@ def strategy_paths(strategy: Response | None) -> list[tuple[Guarantee, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class NotAFilter:
-    """A strategy, what the optimal bound for fixed sequences says of each of its paths, and what is true."""
+    """A strategy, the optimal bound for fixed sequences on its paths, and its true delta."""
 
     strategy: Response
     odds: Fraction
     delta_claimed: Fraction
-    """The largest of the paths: what a filter made of the fixed-sequence bound would have promised."""
+    """The maximum over the paths, which a filter based on the fixed-sequence bound would have promised."""
     delta_true: Fraction
 
 
 def optimal_is_not_a_filter() -> NotAFilter:
     """Admitting charges while the *optimal* bound for the sequence so far stays at most delta does not give delta. Exact counter-example.
 
-    The first answer has odds 3/2. If it came out likely, ln 3 is near, and one answer of odds 4 serves best; if not, ln 3 is far, and
-    answers of odds 2 and 3 do. Each sequence alone has a delta of at most 1/4 at odds 3; choosing between them after the first answer gives
+    The first answer has odds 3/2. After the likely answer, ln 3 is near, and one answer of odds 4 is best; otherwise ln 3 is far, and
+    answers of odds 2 and 3 are. Each sequence alone has a delta of at most 1/4 at odds 3; the choice after the first answer gives
     29/100. No rule that is tight for every fixed sequence can be a filter (Rogers et al. 2016 say so in general).
     """
     strategy = Response(
@@ -199,14 +199,13 @@ def optimal_is_not_a_filter() -> NotAFilter:
 def crossing_probability(*, odds: Fraction, steps_allowed: Sequence[int]) -> Fraction:
     """The probability that the loss of randomised responses is, after *some* step n, above ``steps_allowed[n-1]`` times ``ln odds``. Exact.
 
-    With limits that are each right for their own n (exceeded with probability at most delta) this is the chance that an analyst who stops
-    at the right moment has more loss than the bound for that moment says. It is not at most delta: a bound for fixed lengths is no
-    odometer.
+    If each limit is correct for its own n (exceeded with probability at most delta), this is the chance that an analyst who stops at the
+    right moment has more loss than the bound for that moment. It may exceed delta: a bound for fixed lengths is not an odometer.
     """
     require_exact(odds)
     if odds < 1:
         raise LapwingError("theory-argument", "odds must be at least 1")
-    # Integers over (n + d)^step, so that nothing is reduced on the way.
+    # Integers over (n + d)^step, so that no fraction is reduced at each step.
     up, down = Fraction(odds).numerator, Fraction(odds).denominator
     position = {0: 1}
     crossed = 0

@@ -1,8 +1,8 @@
-"""Mechanisms with exactly known laws, and the ways to make one from others.
+"""Mechanisms with exactly known laws, and ways to combine them.
 
 A :class:`FiniteMechanism` gives, for each database, the law of its output: finitely many outputs, each with a rational probability, summing
-to exactly 1 (checked whenever a law is asked for). What an analyst sees of it is the output, and the law says how likely each is, so
-the definition of differential privacy can be decided, not estimated (:mod:`lapwing.theory.verify`).
+to exactly 1 (checked whenever a law is asked for). An analyst sees only the output, and the law says how likely each output is, so the
+definition of differential privacy can be decided, not estimated (:mod:`lapwing.theory.verify`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Law: TypeAlias = Mapping[Output, Fraction]
 
 
 def exact_law(law: Mapping[Output, Fraction]) -> dict[Output, Fraction]:
-    """The law without its zeros; stops (code ``law-invalid``) what is not an exact probability law."""
+    """The law without its zeros; refuses (``law-invalid``) what is not an exact probability law."""
     require_exact(*law.values())
     if any(probability < 0 for probability in law.values()) or sum(law.values()) != 1:
         raise LapwingError("law-invalid", "the probabilities of a law must be at least 0 and sum to exactly 1")
@@ -65,7 +65,7 @@ def deterministic(query: Callable[[Database], Output], *, name: str = "exact ans
 
 
 def pushed(law: Mapping[Output, Fraction], channel: Callable[[Output], Mapping[Other, Fraction]]) -> dict[Other, Fraction]:
-    """The law of the output of ``channel``, fed with an output of ``law``."""
+    """The law of the output of ``channel`` on a draw from ``law``."""
     result: dict[Other, Fraction] = {}
     for output, probability in law.items():
         for final, share in exact_law(channel(output)).items():
@@ -76,7 +76,7 @@ def pushed(law: Mapping[Output, Fraction], channel: Callable[[Output], Mapping[O
 def randomised(
     mechanism: FiniteMechanism[Database, Output], channel: Callable[[Output], Mapping[Other, Fraction]]
 ) -> FiniteMechanism[Database, Other]:
-    """Post-processing with coins of its own: the channel sees the output and never the database."""
+    """Post-processing with independent randomness: the channel sees the output and never the database."""
     return FiniteMechanism(name=f"{mechanism.name}, post-processed", of=lambda database: pushed(mechanism.law(database), channel))
 
 
@@ -88,7 +88,7 @@ def post_processed(mechanism: FiniteMechanism[Database, Output], function: Calla
 def truncated(mechanism: FiniteMechanism[Database, int], *, low: int, high: int) -> FiniteMechanism[Database, int]:
     """Outputs outside [low, high] moved to the nearer end: post-processing, so it costs nothing.
 
-    (Throwing them away and drawing again is something else, and does cost: ``lapwing.theory.broken``: ``renormalised_truncation``.)
+    (Rejecting them and drawing again is different, and costs privacy: ``lapwing.theory.broken``: ``renormalised_truncation``.)
     """
     if low > high:
         raise LapwingError("number-invalid", "the lower end of an interval of outputs must not be above its upper end")
@@ -96,7 +96,7 @@ def truncated(mechanism: FiniteMechanism[Database, int], *, low: int, high: int)
 
 
 def mixture(parts: Sequence[tuple[Fraction, FiniteMechanism[Database, Output]]]) -> FiniteMechanism[Database, Output]:
-    """One of the mechanisms, chosen with these probabilities, which do not depend on the data; the choice itself is not published."""
+    """One of the mechanisms, chosen with these data-independent probabilities; the choice itself is not published."""
     weights = exact_law({index: weight for index, (weight, _) in enumerate(parts)})
 
     def of(database: Database) -> dict[Output, Fraction]:
@@ -108,14 +108,14 @@ def mixture(parts: Sequence[tuple[Fraction, FiniteMechanism[Database, Output]]])
 def composed(
     first: FiniteMechanism[Database, Output], second: FiniteMechanism[Database, Other]
 ) -> FiniteMechanism[Database, tuple[Output, Other]]:
-    """Both outputs, each with coins of its own."""
+    """Both outputs, with independent randomness."""
     return adaptive(first, lambda _: second)
 
 
 def adaptive(
     first: FiniteMechanism[Database, Output], following: Callable[[Output], FiniteMechanism[Database, Other]]
 ) -> FiniteMechanism[Database, tuple[Output, Other]]:
-    """Both outputs, where which mechanism runs second may depend on what the first one said."""
+    """Both outputs, where the choice of the second mechanism may depend on the first output."""
 
     def of(database: Database) -> dict[tuple[Output, Other], Fraction]:
         return {
@@ -148,7 +148,7 @@ def poisson_subsampled(mechanism: FiniteMechanism[Histogram, Output], *, rate: F
 
 
 def uniformly_subsampled(mechanism: FiniteMechanism[Histogram, Output], *, rows: int) -> FiniteMechanism[Histogram, Output]:
-    """The mechanism on ``rows`` rows chosen without replacement (on all of them when there are no more); the sample is not published.
+    """The mechanism on ``rows`` rows chosen without replacement (on all rows if there are no more); the sample is not published.
 
     For bounded neighbours of ``n >= rows`` rows, odds ``o`` become ``1 + (rows / n) * (o - 1)`` (Balle, Barthe and Gaboardi 2018).
     """

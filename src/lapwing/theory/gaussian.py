@@ -1,12 +1,12 @@
 """The *continuous* Gaussian mechanism and Gaussian differential privacy, with directed rounding.
 
-Everything here is about the normal law on the reals, which no computer can draw; Lapwing draws the discrete Gaussian, whose guarantee is
-stated in rho (``docs/proofs/discrete-gaussian.md``). The two differ, by little and not in our favour; the last three functions say by how
-much, and ``docs/explanation/gaussian-dp.md`` proves it.
+This module is about the normal law on the reals, from which no computer can draw exactly; Lapwing draws the discrete Gaussian, whose
+guarantee is stated in rho (``docs/proofs/discrete-gaussian.md``). The discrete Gaussian is slightly less private; the last three functions
+say by how much, and ``docs/explanation/gaussian-dp.md`` proves it.
 
 ``mu`` is the largest movement of the value divided by sigma. A mechanism is mu-GDP when telling two neighbours apart is at least as hard as
 telling N(0, 1) from N(mu, 1) (Dong, Roth and Su 2022). Because composition adds the squares, functions take ``mu_squared``, which is
-rational. No float decides: the normal tail is enclosed by its power series in fixed point (:mod:`lapwing.kernel.tails`).
+rational. Floats decide nothing: the normal tail is enclosed by its power series in fixed point (:mod:`lapwing.kernel.tails`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lapwing.kernel.tails import PI_LOWER, PI_UPPER, SUMMED_SCALE_MAX, gaussian_
 from lapwing.theory.guarantees import Guarantee
 
 SIGNIFICANT_DIGITS = 12
-"""Digits to which solved values (a calibrated sigma) are tightened. They are on the safe side at any number of digits."""
+"""Digits to which solved values (a calibrated sigma) are computed. They are on the safe side at any number of digits."""
 
 _QUANTILE_STEP = Fraction(1, 2**80)
 """Width of the enclosure of a normal quantile."""
@@ -118,7 +118,7 @@ def _least(enough: Callable[[Fraction], bool], *, start: Fraction) -> Fraction:
 
 
 def trade_off_lower(*, mu_squared: Fraction, false_alarm: Fraction) -> Fraction:
-    """At most ``G_mu(alpha) = Q(mu - Q^-1(alpha))``: what every test with this false-alarm rate misses, at least."""
+    """At most ``G_mu(alpha) = Q(mu - Q^-1(alpha))``: the least share of misses of any test with this false-alarm rate."""
     low, _ = _quantile(false_alarm)
     return tail_lower(sqrt_upper(_mu_squared(mu_squared)) - low)
 
@@ -132,8 +132,8 @@ def trade_off_upper(*, mu_squared: Fraction, false_alarm: Fraction) -> Fraction:
 def pure_mu_upper(guarantee: Guarantee) -> Fraction:
     """At least the least mu for which every mechanism with this pure guarantee is mu-GDP: ``2 Q^-1(1 / (1 + odds))``.
 
-    The curve of randomised response has one corner, at ``(1/(1+odds), 1/(1+odds))``; the convex curve ``G_mu`` lies below it if it does
-    there.
+    The curve of randomised response has one corner, at ``(1/(1+odds), 1/(1+odds))``; the convex curve ``G_mu`` lies below it if
+    it does at this corner.
     """
     if guarantee.delta:
         raise LapwingError("theory-argument", "only a guarantee with delta = 0 implies Gaussian privacy")
@@ -184,7 +184,7 @@ def discrete_delta_upper(*, mu_squared: Fraction, epsilon: Fraction, closeness: 
 
 
 def discrete_least_mu_lower(sigma: Fraction) -> Fraction:
-    """A mu that discrete Gaussian noise on a count (sensitivity 1) does not beat: ``2 Q^-1((1 - p) / 2)``, p its probability of 0. Above
+    """A lower bound on the mu of discrete Gaussian noise on a count (sensitivity 1): ``2 Q^-1((1 - p) / 2)``, p its probability of 0. Above
     ``1/sigma``.
 
     The test that accuses when the value is at least 1 has false alarms and misses both equal to ``(1 - p) / 2``.
@@ -201,7 +201,7 @@ def discrete_least_mu_lower(sigma: Fraction) -> Fraction:
 
 
 def _quantile(probability: Fraction) -> tuple[Fraction, Fraction]:
-    """Bounds on ``Q^-1(probability)``, close to each other; refuses probabilities whose quantile is beyond the search range."""
+    """Bounds on ``Q^-1(probability)``, close to each other; refuses probabilities whose quantile is outside the search range."""
     require_exact(probability)
     low, high = Fraction(-_QUANTILE_MAX), Fraction(_QUANTILE_MAX)
     if not tail_upper(high) < probability < tail_lower(low):
@@ -213,7 +213,7 @@ def _quantile(probability: Fraction) -> tuple[Fraction, Fraction]:
         elif tail_lower(middle) > probability:
             low = middle
         else:
-            # the middle is the quantile as far as the tail bounds can tell; stop with what is certain
+            # the tail bounds cannot separate the middle from the quantile; stop with the certain bounds
             break
     return low, high
 

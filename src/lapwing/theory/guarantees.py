@@ -61,7 +61,7 @@ def holds(first: Mapping[Output, Fraction], second: Mapping[Output, Fraction], g
 
 
 def group(guarantee: Guarantee, *, size: int) -> Guarantee:
-    """What holds for data sets that differ in ``size`` units: ``(odds^k, delta (1 + odds + ... + odds^(k-1)))``.
+    """The guarantee for data sets that differ in ``size`` units: ``(odds^k, delta (1 + odds + ... + odds^(k-1)))``.
 
     By induction along a path of k neighbours: ``P_0(S) <= odds P_1(S) + delta <= odds (odds P_2(S) + delta) + delta <= ...``. For pure
     privacy epsilon grows linearly in the group (Dwork and Roth 2014, theorem 2.2); delta grows exponentially.
@@ -78,7 +78,7 @@ def group_holds(path: Sequence[Mapping[Output, Fraction]], guarantee: Guarantee)
     """Whether the two ends of a path of laws satisfy the group guarantee of its length.
 
     Pre: consecutive laws are those of neighbours and satisfy the guarantee themselves; otherwise this refuses (``theory-argument``),
-    because the rule says nothing then.
+    because the rule does not apply.
     """
     if len(path) < 2 or not all(holds(p, q, guarantee) for p, q in pairwise(path)):
         raise LapwingError("theory-argument", "each step of the path must satisfy the guarantee")
@@ -88,7 +88,7 @@ def group_holds(path: Sequence[Mapping[Output, Fraction]], guarantee: Guarantee)
 def post_process(law: Mapping[Output, Fraction], channel: Mapping[Output, Mapping[Result, Fraction]]) -> dict[Result, Fraction]:
     """The law of the result when each output is replaced by a draw from ``channel[output]``, a law that does not depend on the data.
 
-    Whatever guarantee two laws satisfy, the processed laws satisfy too: ``P(S)`` becomes a mean of ``P`` over a function with values in [0,
+    Processed laws satisfy every guarantee that the two laws satisfy: ``P(S)`` becomes a mean of ``P`` over a function with values in [0,
     1], and the hockey-stick divergence bounds every such mean (Dwork and Roth 2014, proposition 2.1).
     """
     require_law(law)
@@ -103,9 +103,9 @@ def post_process(law: Mapping[Output, Fraction], channel: Mapping[Output, Mappin
 
 
 def mixture(weights: Mapping[Component, Fraction], laws: Mapping[Component, Mapping[Output, Fraction]]) -> dict[Output, Fraction]:
-    """The law that first draws a component by its weight and then an output from the component, without saying which component it was.
+    """The law that draws a component by its weight and then an output from the component, without revealing the component.
 
-    Privacy is convex: when the components of two mixtures with the same (public) weights satisfy a guarantee pairwise, the mixtures do,
+    Privacy is convex: if the components of two mixtures with the same (public) weights satisfy a guarantee pairwise, so do the mixtures,
     because ``P(S) - odds Q(S)`` is the weighted mean of the components' (Kifer and Lin 2010).
     """
     require_law(weights)
@@ -127,16 +127,16 @@ def bounded_from_unbounded(guarantee: Guarantee) -> Guarantee:
 
 
 def size_law(database: Sequence[Hashable]) -> dict[int, Fraction]:
-    """The mechanism that publishes how many units there are: the counter-example of :func:`bounded_from_unbounded`."""
+    """The mechanism that publishes the number of units: the counter-example of :func:`bounded_from_unbounded`."""
     return {len(database): Fraction(1)}
 
 
 def sampled(guarantee: Guarantee, *, rate: Fraction) -> Guarantee:
-    """What holds when the mechanism runs on a random sample that nobody sees: ``(1 + rate (odds - 1), rate delta)``.
+    """The guarantee of the mechanism on a secret random sample: ``(1 + rate (odds - 1), rate delta)``.
 
     For add/remove neighbours each unit is kept independently with probability ``rate``; for replace neighbours a sample of fixed size m out
     of n is drawn without replacement, ``rate = m/n``. Tight for the definition alone (Balle, Barthe and Gaboardi 2018, theorems 8 and 9).
-    The sample must be secret and drawn afresh for each run.
+    The sample must be secret and drawn again for each run.
     """
     require_exact(rate)
     if not 0 <= rate <= 1:

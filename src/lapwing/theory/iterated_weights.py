@@ -3,8 +3,8 @@
 A *model* of the data is a law over the universe; it starts uniform. In each round the query that the model answers worst is chosen by the
 exponential mechanism, its true count is measured with Laplace noise, and if the two are far apart the weights of the records that the query
 counts are made smaller or larger. Each update brings the model nearer to the data, so few are needed however many queries there are (Hardt
-and Rothblum 2010; Hardt, Ligett and McSherry 2012). All that depends on the data are the choices and the noisy counts: the model is
-computed from them, and so are its answers.
+and Rothblum 2010; Hardt, Ligett and McSherry 2012). Only the choices and the noisy counts depend on the data: the model and its answers
+are computed from them.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ Model: TypeAlias = tuple[Fraction, ...]
 """A probability for each record of the universe."""
 
 LinearQuery: TypeAlias = tuple[int, ...]
-"""0 or 1 for each record of the universe: whether it is counted."""
+"""0 or 1 for each record of the universe: whether the query counts it."""
 
 Round: TypeAlias = tuple[int, int]
-"""Which query was chosen, and its noisy count."""
+"""The index of the chosen query, and its noisy count."""
 
 
 def uniform(cells: int) -> Model:
-    """The model that knows nothing."""
+    """The uniform model, which contains no information on the data."""
     if cells < 1:
         raise LapwingError("theory-argument", "a universe must have at least one record")
     return (Fraction(1, cells),) * cells
 
 
 def answered(model: Sequence[Fraction], query: LinearQuery) -> Fraction:
-    """The share of people that the query counts, as the model has it."""
+    """The share of people that the query counts, according to the model."""
     return sum((chance for chance, counted in zip(model, query, strict=True) if counted), Fraction(0))
 
 
 def updated(model: Model, query: LinearQuery, *, above: bool, rate: Fraction) -> Model:
-    """The model with less weight on what the query counts, if its answer is above the truth; else with more.
+    """The model with less weight on the records that the query counts, if its answer is above the truth; else with more.
 
     ``p_i (1 - s rate q_i)``, normalised, with ``s`` the sign of the error. If the error is at least ``alpha`` and the rate ``alpha / 2``,
     the Kullback-Leibler divergence of the data from the model falls by at least ``alpha^2 / 4``.
@@ -58,7 +58,7 @@ def updated(model: Model, query: LinearQuery, *, above: bool, rate: Fraction) ->
 
 
 def updates_max(cells: int, *, alpha: Fraction) -> int:
-    """The most updates that can be needed before every query is within ``alpha``: ``4 ln(cells) / alpha^2``.
+    """The maximum number of updates until every query is within ``alpha``: ``4 ln(cells) / alpha^2``.
 
     The divergence is at most ``ln(cells)`` at the start, never negative, and falls by ``alpha^2 / 4`` each time.
     """
@@ -70,10 +70,10 @@ def updates_max(cells: int, *, alpha: Fraction) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PrivateWeights:
-    """So many rounds over so many queries about a database of ``n`` rows (which is public: neighbours have one row replaced).
+    """Rounds of the algorithm over queries about a database of ``n`` rows (``n`` is public: neighbours have one row replaced).
 
-    ``threshold`` is how far, in rows, the noisy count must be from the model's for an update at ``rate``; ``clamp`` is where noisy counts
-    are clamped, so that there are finitely many. Choice and noise have one decay: ``odds`` for each round is that of a choice whose scores
+    ``threshold`` is the least difference, in rows, between the noisy count and the model's for an update at ``rate``; ``clamp`` bounds
+    noisy counts, so that there are finitely many. Choice and noise have one decay: ``odds`` for each round is that of a choice whose scores
     move by 1 either way, times that of one count.
     """
 
@@ -91,7 +91,7 @@ class PrivateWeights:
             raise LapwingError("theory-argument", "there must be rows, rounds and queries, and a query must have a value for each record")
 
     def model(self, transcript: Sequence[Round]) -> Model:
-        """What follows from the rounds, without the data."""
+        """The model after these rounds, computed without the data."""
         model = uniform(self.cells)
         for chosen, count in transcript:
             expected = self.n * answered(model, self.queries[chosen])
@@ -100,7 +100,7 @@ class PrivateWeights:
         return model
 
     def scores(self, database: Histogram, model: Model) -> list[int]:
-        """How many rows, rounded down, the model is off in each query. One row replaced moves each by at most 1."""
+        """The error of the model in each query, in rows, rounded down. One replaced row moves each by at most 1."""
         errors = (
             abs(self.n * answered(model, query) - sum(count for count, counted in zip(database, query, strict=True) if counted))
             for query in self.queries
@@ -108,7 +108,7 @@ class PrivateWeights:
         return [math.floor(error) for error in errors]
 
     def law(self, database: Histogram, *, decay: Fraction) -> dict[tuple[Round, ...], Fraction]:
-        """The exact law of all that is seen: the chosen queries and the noisy counts."""
+        """The exact law of the output: the chosen queries and the noisy counts."""
         choice = ExponentialMechanism(Fraction(1), score_sensitivity=1, candidates=len(self.queries))
         noise = LaplaceMechanism(Fraction(1), l1=1, clamp=self.clamp)
         law: dict[tuple[Round, ...], Fraction] = {(): Fraction(1)}

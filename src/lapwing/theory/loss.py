@@ -6,8 +6,8 @@ an exact convolution. Everything about (epsilon, delta) can be read off this law
 2019).
 
 Two readings of "(epsilon, delta)" must not be confused. *Pointwise*: the loss exceeds epsilon with probability at most delta. *By sets*:
-the definition. The first implies the second (:meth:`LossLaw.exceeds` is never below :meth:`LossLaw.delta`); the second does not imply the
-first with the same numbers, only at a larger epsilon (:func:`exceeds_bound`).
+the definition. The first implies the second (:meth:`LossLaw.exceeds` is never below :meth:`LossLaw.delta`); the second implies the first
+only at a larger epsilon (:func:`exceeds_bound`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lapwing.theory.divergences import require_law
 Output = TypeVar("Output", bound=Hashable)
 
 SUPPORT_MAX = 200_000
-"""Most different losses a law may have. Composition of unrelated laws multiplies them."""
+"""Most distinct losses of a law. Composition of unrelated laws multiplies their number."""
 
 
 def odds_of(first: Mapping[Output, Fraction], second: Mapping[Output, Fraction], output: Output) -> Fraction | None:
@@ -40,7 +40,7 @@ def odds_of(first: Mapping[Output, Fraction], second: Mapping[Output, Fraction],
 
 @dataclass(frozen=True, slots=True)
 class LossLaw:
-    """The law of the odds ``P(o) / Q(o)`` when o is drawn from P. Probabilities with those of ``infinite`` sum to 1."""
+    """The law of the odds ``P(o) / Q(o)`` when o is drawn from P. The probabilities, ``infinite`` included, sum to 1."""
 
     mass: Mapping[Fraction, Fraction]
     """Odds, all positive, to probability under P."""
@@ -68,8 +68,8 @@ class LossLaw:
         return self.infinite + sum((share for at, share in self.mass.items() if at > odds), Fraction(0))
 
     def compose(self, other: LossLaw) -> LossLaw:
-        """The loss of two independent draws: odds multiply. Also of two adaptive ones, if the second has this law whatever the first
-        gave."""
+        """The loss of two independent draws: odds multiply. This also holds for two adaptive draws, if the second has this law
+        for every output of the first."""
         mass: dict[Fraction, Fraction] = {}
         for at, share in self.mass.items():
             for other_at, other_share in other.mass.items():
@@ -99,9 +99,9 @@ class LossLaw:
         return None if self.infinite else sum((share * ln_upper(at) for at, share in self.mass.items()), Fraction(0))
 
     def reversed(self) -> LossLaw:
-        """The loss of the pair (Q, P), as far as it can be told from this one: Q's outputs that P cannot produce become ``infinite``.
+        """The loss of the pair (Q, P), as far as this law determines it: Q's outputs that P cannot produce become ``infinite``.
 
-        ``Q(o) = P(o) / odds``, and what Q has left over lies where P has nothing. Outputs of P alone have probability 0 under Q.
+        ``Q(o) = P(o) / odds``, and the rest of Q lies where P is 0. Outputs that only P can produce have probability 0 under Q.
         """
         mass = {1 / at: share / at for at, share in self.mass.items()}
         return LossLaw(mass=MappingProxyType(mass), infinite=1 - sum(mass.values(), Fraction(0)))
@@ -127,7 +127,7 @@ def loss_law(first: Mapping[Output, Fraction], second: Mapping[Output, Fraction]
 
 
 def exceeds_bound(*, odds: Fraction, delta: Fraction, beyond: Fraction) -> Fraction:
-    """What (ln odds, delta)-privacy says pointwise: the loss is above ``ln beyond`` with at most this probability, for ``beyond > odds``.
+    """An upper bound, from (ln odds, delta)-privacy, on the probability that the loss is above ``ln beyond``, for ``beyond > odds``.
 
     On the set S where the loss is above ``ln beyond``, ``Q(S) <= P(S) / beyond``; so ``P(S) <= odds P(S) / beyond + delta``, that is
     ``P(S) <= delta / (1 - odds / beyond)``. At ``beyond = odds`` nothing follows: :func:`converse_fails` shows a pair for which it is

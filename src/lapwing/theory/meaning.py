@@ -35,7 +35,7 @@ def posterior_max(*, prior: Fraction, odds: Fraction) -> Fraction:
 
 
 def posterior_min(*, prior: Fraction, odds: Fraction) -> Fraction:
-    """The least that can be believed afterwards: the likelihood ratio is at least ``1 / odds``."""
+    """The lowest possible belief after the output: the likelihood ratio is at least ``1 / odds``."""
     require_exact(odds)
     if odds <= 0:
         raise LapwingError("theory-argument", "odds must be positive")
@@ -69,7 +69,7 @@ def power_max(guarantee: Guarantee, *, false_alarm: Fraction) -> Fraction:
 
 
 def trade_off(guarantee: Guarantee, *, false_alarm: Fraction) -> Fraction:
-    """The least share of misses at this false-alarm rate: ``max(0, 1 - delta - odds a, (1 - delta - a) / odds)``.
+    """The smallest share of misses at this false-alarm rate: ``max(0, 1 - delta - odds a, (1 - delta - a) / odds)``.
 
     Equivalent to the guarantee (Wasserman and Zhou 2010; Dong, Roth and Su 2022, proposition 2.4).
     """
@@ -114,7 +114,7 @@ def power_of(first: Mapping[Output, Fraction], second: Mapping[Output, Fraction]
 def in_words(guarantee: Guarantee, *, units: int | None = None) -> str:
     """The guarantee as sentences with numbers, for a person who is asked to take part. Figures are rounded against the guarantee.
 
-    ``units``: the public number of units, if there is one; a delta that large lets whole records out, and the text says so.
+    ``units``: the public number of units, if there is one; if delta is so large that whole records could leak, the text warns of it.
     """
     coin = posterior_max(prior=Fraction(1, 2), odds=guarantee.odds)
     rare = posterior_max(prior=Fraction(1, 100), odds=guarantee.odds)
@@ -176,9 +176,9 @@ def expectation(law: Mapping[Output, Fraction], utility: Callable[[Output], Frac
 def expectation_range(expected: Fraction, guarantee: Guarantee, *, utility_max: Fraction) -> tuple[Fraction, Fraction]:
     """Where the expected utility of a neighbour lies: ``(E - delta M) / odds <= E' <= odds E + delta M``, for utilities from 0 to M.
 
-    With delta = 0 this is the expected-utility form of privacy, ``exp(-epsilon) E <= E' <= exp(epsilon) E``: whoever fears harm (or hopes
-    for gain) from what follows the output sees it change by a factor (Dwork and Roth 2014, section 2.3). The utility may be anyone's, and
-    need not be known.
+    With delta = 0 this is the expected-utility form of privacy, ``exp(-epsilon) E <= E' <= exp(epsilon) E``: the expected harm (or gain)
+    of a person from the consequences of the output changes at most by this factor (Dwork and Roth 2014, section 2.3). The utility may be
+    anyone's, and need not be known.
     """
     require_exact(expected, utility_max)
     if not 0 <= expected <= utility_max:
@@ -190,7 +190,7 @@ def expectation_range(expected: Fraction, guarantee: Guarantee, *, utility_max: 
 def gain_from_lying(
     law_of: Mapping[Report, Mapping[Output, Fraction]], *, truth: Report, utility: Callable[[Output], Fraction]
 ) -> Fraction:
-    """The most an agent gains in expected utility by reporting something else than the truth, everyone else's reports fixed. Exact.
+    """The most that an agent gains in expected utility by a false report, with everyone else's reports fixed. Exact.
 
     A mechanism that is (ln odds)-private for replacing a report is ``(odds - 1)``-approximately truthful for utilities in [0, 1]; that is
     ``exp(epsilon) - 1 <= 2 epsilon`` for epsilon at most 1 (McSherry and Talwar 2007).

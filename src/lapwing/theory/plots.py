@@ -1,8 +1,8 @@
-"""Pictures of laws and curves, for slides and lessons (needs matplotlib: the extra ``theory``).
+"""Plots of laws and curves, for slides and lessons (needs matplotlib: the extra ``theory``).
 
-Each function takes the parameters of what it shows and draws into ``ax`` or into a new figure, and returns it. Lines differ in their dashes
-and markers as well as in their colour, so that they can be told apart in black and white and by the colour-blind. What is drawn comes
-from the exact functions of this package, turned into floats at the last moment; a picture decides nothing.
+Each function takes the parameters of its plot, draws into ``ax`` or into a new figure, and returns it. Lines differ in their dashes
+and markers as well as in their colour, so that they can be distinguished in black and white and by the colour-blind. The data come
+from the exact functions of this package and are converted to floats last; no decision depends on a plot.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ POINTS_MAX = 400
 def epsilon_band(*, epsilon: Fraction, count: int = 20, ax: Axes | None = None) -> Axes:
     """Where the law of a neighbour must lie: between ``exp(-epsilon)`` and ``exp(epsilon)`` times the law on the database itself.
 
-    The mechanism is a count with discrete Laplace noise of scale ``1 / epsilon``; the neighbour has one row less. Its law touches both
-    edges of the band: the noise is no more than is needed.
+    The mechanism is a count with discrete Laplace noise of scale ``1 / epsilon``; the neighbour has one row fewer. Its law touches both
+    edges of the band: the noise is not larger than necessary.
     """
     _require_positive(epsilon)
     axes = _axes(ax)
@@ -172,7 +172,7 @@ def noise_against_accuracy(
     epsilons: Sequence[Fraction] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """How far a count of people may be off, by epsilon: Laplace noise, Gaussian noise, and randomised response without a curator."""
+    """The error of a count of people, by epsilon: Laplace noise, Gaussian noise, and randomised response without a curator."""
     _require_probability(delta)
     axes = _axes(ax, size=(8.2, 4.2))
     chosen = list(epsilons) if epsilons is not None else [Fraction(round(10**6 * 10 ** (i / 8)), 10**8) for i in range(20)]
@@ -185,7 +185,7 @@ def noise_against_accuracy(
         ],
         "Laplace noise": [float(laplace_for(epsilon=e, l1=1).error(confidence=confidence)) for e in chosen],
     }
-    # an error of 0 has no place on a logarithmic axis: the line ends
+    # a logarithmic axis cannot show an error of 0: the line ends
     _lines(axes, [float(e) for e in chosen], {name: [value or math.nan for value in values] for name, values in curves.items()})
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -201,9 +201,9 @@ def noise_against_accuracy(
 def trade_off_curves(
     guarantees: Sequence[Guarantee], *, tests: Mapping[str, Sequence[tuple[Fraction, Fraction]]] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """What a test for one person's presence can find (power) at each false-alarm rate, at most, under each guarantee.
+    """The largest power of a test for one person's presence at each false-alarm rate, under each guarantee.
 
-    ``tests``: curves of actual tests by their name, as (false-alarm rate, power), such as those of :func:`lapwing.theory.meaning.roc`. The
+    ``tests``: curves of actual tests by name, as (false-alarm rate, power), such as those of :func:`lapwing.theory.meaning.roc`. The
     arrow is the largest advantage of the first guarantee.
     """
     if not 1 <= len(guarantees) <= len(LINES):
@@ -256,14 +256,14 @@ def trade_off_curves(
 
 @dataclass(frozen=True, slots=True)
 class Reconstructed:
-    """What an attack recovered under one epsilon: the share of secret bits guessed right, the mean over some runs."""
+    """The result of an attack at one epsilon: the share of secret bits guessed right, as a mean over some runs."""
 
     epsilon: Fraction
     share: float
 
 
 def reconstruction_curve(attacks: Mapping[str, Sequence[Reconstructed]], *, ax: Axes | None = None) -> Axes:
-    """The share of secret bits that attacks recovered, by the epsilon of all answers together, under the bound for any attack."""
+    """The share of secret bits that attacks recovered, by the epsilon of all answers together, and the bound for any attack."""
     axes = _axes(ax)
     every = sorted({point.epsilon for points in attacks.values() for point in points})
     if len(every) < 2:
@@ -287,7 +287,7 @@ def reconstruction_curve(attacks: Mapping[str, Sequence[Reconstructed]], *, ax: 
 
 
 def _gaussian_epsilon(mu: float, delta: float) -> float:
-    """The epsilon at which mu-GDP has this delta: for a picture, in floats, by bisection."""
+    """The epsilon at which mu-GDP has this delta: for a plot, in floats, by bisection."""
     normal = NormalDist()
 
     def delta_at(epsilon: float) -> float:
@@ -308,7 +308,7 @@ def _lines(axes: Axes, at: Sequence[float], curves: Mapping[str, Sequence[float]
 
 
 def _rounded_up(x: Fraction) -> Fraction:
-    """To 40 binary places: powers of it stay short, and the resulting promise is slightly weaker."""
+    """Round up to 40 binary places: its powers stay short, and the resulting promise is slightly weaker."""
     return Fraction(math.ceil(x * 2**40), 2**40)
 
 
@@ -318,7 +318,7 @@ def _promise(guarantee: Guarantee) -> str:
 
 
 def _short(x: Fraction) -> str:
-    """A number as one would say it: 0.5, 10^-6, 2^-40."""
+    """A number in its usual notation: 0.5, 10^-6, 2^-40."""
     for base in (10, 2):
         power = round(math.log(1 / x, base)) if 0 < x < Fraction(1, 1000) else 0
         if power and x == Fraction(1, base**power):

@@ -1,7 +1,7 @@
-"""How far one unit can move the answer to a query, by looking at every pair of neighbours.
+"""How far one unit can move the answer to a query, by enumeration of every pair of neighbours.
 
-The result is exact for the databases that were enumerated. For databases of any size it is a lower bound: enough to refute a claimed
-sensitivity, and a check of a proof, never a replacement for one. The rules of :mod:`lapwing.kernel.sensitivity` have proofs.
+The result is exact for the databases that were enumerated. For databases of any size it is a lower bound, which can refute a claimed
+sensitivity and check a proof, but not replace one. The rules of :mod:`lapwing.kernel.sensitivity` have proofs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Database = TypeVar("Database", bound=Hashable)
 
 Number: TypeAlias = int | Fraction
 Answer: TypeAlias = Number | tuple[Number, ...]
-"""What a query returns: one exact number, or a vector of them."""
+"""The answer of a query: one exact number, or a vector of them."""
 
 
 class Norm(Enum):
@@ -29,7 +29,7 @@ class Norm(Enum):
 
     L1 = "l1"
     L2_SQUARED = "l2-squared"
-    """The square of the Euclidean norm: the norm itself is seldom rational."""
+    """The square of the Euclidean norm: the norm itself is rarely rational."""
     LINF = "linf"
 
 

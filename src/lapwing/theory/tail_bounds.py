@@ -1,8 +1,8 @@
-"""How far a sum strays from its mean: the inequalities that accuracy statements rest on, rounded upwards.
+"""How far a sum deviates from its mean: the inequalities behind accuracy statements, rounded upwards.
 
-Each ``..._upper`` is a rational at least the bound of the theorem, which is itself at least the true probability; the exact tails beside
-them (:func:`binomial_tail`, :func:`laplace_sum_tail`) say by how much. For planning: :func:`samples_needed` and :func:`deviation` turn
-Hoeffding's inequality around.
+Each ``..._upper`` is a rational at least the bound of the theorem, which is itself at least the true probability; compare with the exact
+tails (:func:`binomial_tail`, :func:`laplace_sum_tail`). For planning, :func:`samples_needed` and :func:`deviation` invert Hoeffding's
+inequality.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def hoeffding_upper(*, samples: int, deviation: Fraction) -> Fraction:
     """At least ``exp(-2 m t^2)``: the mean of m independent values in [0, 1] is above its expectation by t or more with at most this
     probability.
 
-    The additive Chernoff bound (Hoeffding 1963, theorem 2). The same holds below; both together, twice.
+    The additive Chernoff bound (Hoeffding 1963, theorem 2). The same holds below the expectation; for both sides together, double it.
     """
     _require(samples=samples, deviation=deviation)
     return exp_upper(-2 * samples * Fraction(deviation) ** 2)
@@ -123,7 +123,7 @@ def laplace_sum_mass(*, count: int, decay: Fraction, total: int) -> Fraction:
 
 
 def laplace_sum_tail(*, count: int, decay: Fraction, at_least: int) -> Fraction:
-    """``P[Z_1 + ... + Z_k >= t]`` for ``t >= 1``. Exact: half of what is not 0, less the masses in between."""
+    """``P[Z_1 + ... + Z_k >= t]`` for ``t >= 1``. Exact: half of the mass outside 0, less the masses between 0 and t."""
     _require_laplace(count=count, decay=decay)
     if not 1 <= at_least <= TERMS_MAX:
         raise LapwingError("theory-argument", f"at_least must be between 1 and {TERMS_MAX}")
@@ -148,7 +148,7 @@ def laplace_sum_tail_upper(*, count: int, decay: Fraction, at_least: int) -> Fra
 
 
 def _best_tilt(*, count: int, decay: float, at_least: int) -> float:
-    """Near the best u: where the tilted mean ``k (a u / (1 - a u) - a / (u - a))`` is t. The mean grows with u; bisect. Only a choice."""
+    """Near the best u: where the tilted mean ``k (a u / (1 - a u) - a / (u - a))`` is t. The mean grows with u; bisect. Any u is sound."""
     low, high = 1.0, 1.0 / decay
     for _ in range(60):
         middle = (low + high) / 2.0

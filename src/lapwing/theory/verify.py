@@ -1,11 +1,11 @@
-"""Deciding differential privacy, exactly, for mechanisms whose laws are known.
+"""Decides differential privacy, exactly, for mechanisms whose laws are known.
 
 Over a finite set of pairs of neighbours the definition is a finite question: is ``P[S] <= exp(epsilon) Q[S] + delta`` for every set ``S``
 of outputs, for both orders of every pair? The worst ``S`` for given odds is ``{s : P[s] > odds Q[s]}``, and the excess over it is the
 hockey-stick divergence, so one sum per ordered pair decides. ``exp(epsilon)`` is a ``Fraction`` throughout and is called the *odds*; no
 logarithm is ever compared, only shown.
 
-"Verified" is a statement about the pairs that were given. It is a proof for these databases; for others it needs an argument of its own.
+"Verified" is a statement about the given pairs. It is a proof for these databases; other databases need a separate argument.
 
 Proof: ``docs/proofs/exact-verification.md``.
 """
@@ -52,7 +52,7 @@ def _decimals(scaled: int, digits: int) -> str:
 
 
 def _probability(amount: Fraction) -> str:
-    """For reports: the fraction if it is short, else its first digits. Nothing is decided by it."""
+    """For reports: the fraction if it is short, else its first digits. No decision uses it."""
     exact = str(amount)
     return exact if len(exact) <= PROBABILITY_CHARACTERS else f"about {float(amount):.6g}"
 
@@ -81,7 +81,7 @@ def hockey_stick(p: Mapping[Output, Fraction], q: Mapping[Output, Fraction], odd
 
 
 def least_odds(p: Mapping[Output, Fraction], q: Mapping[Output, Fraction], *, delta: Fraction = Fraction(0)) -> Fraction | None:
-    """The least odds >= 1 with ``hockey_stick(p, q, odds) <= delta``; None when no finite odds are enough.
+    """The least odds >= 1 with ``hockey_stick(p, q, odds) <= delta``; None if no finite odds are enough.
 
     The hockey stick falls in the odds and is linear between the ratios ``P[s] / Q[s]``, so the crossing is the root of one linear piece.
     """
@@ -89,7 +89,7 @@ def least_odds(p: Mapping[Output, Fraction], q: Mapping[Output, Fraction], *, de
     if not 0 <= delta <= 1:
         raise LapwingError("claim-invalid", "a delta must be between 0 and 1")
     ratios = sorted(((mass / q[output], mass, q[output]) for output, mass in p.items() if q.get(output)), reverse=True)
-    # The set of outputs with a ratio above the odds, grown from the impossible ones (infinite ratio) downwards.
+    # The set of outputs with a ratio above the odds, from infinite ratios (impossible under q) downwards.
     p_mass = sum((mass for output, mass in p.items() if not q.get(output)), Fraction(0))
     q_mass = Fraction(0)
     if p_mass > delta:
@@ -97,13 +97,13 @@ def least_odds(p: Mapping[Output, Fraction], q: Mapping[Output, Fraction], *, de
     for ratio, p_next, q_next in ratios:
         if q_mass and p_mass - ratio * q_mass > delta:
             break
-        # At odds = ratio the outputs so far are within delta, so the odds may sink to this ratio, or below it together with this output.
+        # At odds = ratio the outputs so far are within delta, so the odds can fall to this ratio, or below it with this output included.
         p_mass, q_mass = p_mass + p_next, q_mass + q_next
     return max(Fraction(1), (p_mass - delta) / q_mass) if q_mass else Fraction(1)
 
 
 def _laws(mechanism: FiniteMechanism[Database, Output]) -> Callable[[Database], dict[Output, Fraction]]:
-    """The mechanism's law, each computed once: a database occurs in many pairs."""
+    """The mechanism's laws, each computed once, because a database occurs in many pairs."""
     known: dict[Database, dict[Output, Fraction]] = {}
 
     def law(database: Database) -> dict[Output, Fraction]:
@@ -115,7 +115,7 @@ def _laws(mechanism: FiniteMechanism[Database, Output]) -> Callable[[Database], 
 
 
 def _ordered(pairs: Iterable[Pair[Database]]) -> Iterator[Pair[Database]]:
-    """Both orders of each pair. Without any pair there is nothing to decide (code ``pairs-missing``)."""
+    """Both orders of each pair. Refuses (``pairs-missing``) if there is none."""
     empty = True
     for x, y in pairs:
         empty = False

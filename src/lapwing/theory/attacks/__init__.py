@@ -1,8 +1,8 @@
-"""The textbook attacks, each a pure function from answers to a guess, and what (epsilon, delta) lets any attack gain.
+"""The textbook attacks, each a pure function from answers to a guess, and bounds on what any attack gains under (epsilon, delta).
 
 An attack does not know where its answers come from. Given exact answers it succeeds; given answers that are (epsilon, delta)-differentially
-private it cannot gain more than :mod:`lapwing.theory.attacks.bounds` allows, and neither can any other attack. What an attacker gains is a
-matter of probability, so an attack may use floats; the bounds are exact and rounded up.
+private it cannot gain more than :mod:`lapwing.theory.attacks.bounds` allows, and neither can any other attack. The gain of an
+attacker is a probability, so attacks may use floats; the bounds are exact and rounded up.
 
 - :mod:`~lapwing.theory.attacks.differencing`: two counts that differ in one person.
 - :mod:`~lapwing.theory.attacks.averaging`: the same question, asked again and again.

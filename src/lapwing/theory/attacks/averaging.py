@@ -1,8 +1,8 @@
 """Averaging: independent noise on the same answer cancels out.
 
-A tool that draws fresh noise each time a question is asked, and keeps no account, reveals the truth to an analyst who asks often enough:
-the mean of ``n`` answers has ``1/n`` of the variance of one. What stops it is not the size of the noise but the account: the same question
-gets the stored answer, and every fresh answer is charged until the budget is spent.
+A tool that draws fresh noise for each question, and keeps no account, reveals the truth to an analyst who asks often enough: the mean of
+``n`` answers has ``1/n`` of the variance of one. Accounting stops this attack, not larger noise: the same question gets the stored answer,
+and every fresh answer is charged until the budget is spent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lapwing.kernel.numbers import require_exact
 
 
 def guess_by_averaging(answers: Sequence[int | Fraction]) -> int:
-    """The integer next to the mean of answers whose noise has mean 0; a mean half way between two goes to the larger."""
+    """The integer nearest to the mean of answers whose noise has mean 0; of two equally near integers, the larger."""
     if not answers:
         raise LapwingError("attack-input", "averaging needs at least one answer")
     require_exact(*answers)

@@ -1,8 +1,8 @@
-"""What differential privacy lets any attacker gain: the chance of one right guess, and of many.
+"""What any attacker can gain under differential privacy: the chance of one right guess, and of many.
 
-The setting is a secret per person that is drawn uniformly and independently, and answers with a
+In this setting, each person has a secret, drawn uniformly and independently, and the answers have a
 :class:`~lapwing.theory.guarantees.Guarantee` for a change of one person's secret. The attacker may know all other secrets, use any
-procedure and have any amount of time. For tests of one person's presence see :func:`lapwing.theory.meaning.power_max`.
+procedure and take any amount of time. For tests of one person's presence see :func:`lapwing.theory.meaning.power_max`.
 
 *One guess.* Let ``s(v)`` be the probability of the right guess when the secret is ``v``, one of ``k`` values. For every other value ``w``,
 ``s(v) <= odds P[guess v | w] + delta``. Adding up over all pairs gives ``(k - 1) S <= odds (k - S) + k (k - 1) delta`` for the sum ``S``
@@ -34,8 +34,8 @@ _PROBABILITY_BITS = 64
 def success_max(guarantee: Guarantee, *, choices: int = 2) -> Fraction:
     """The best chance of guessing one person's secret, of ``choices`` equally likely values. Exact.
 
-    Pre: the answers have the guarantee for a change of that secret. Attained by randomised response over the values, which with
-    probability delta says the truth outright. For two values this is ``(1 + advantage) / 2`` (Kairouz, Oh and Viswanath 2015).
+    Pre: the answers have the guarantee for a change of that secret. Attained by randomised response over the values that, with
+    probability delta, reports the truth. For two values this is ``(1 + advantage) / 2`` (Kairouz, Oh and Viswanath 2015).
     """
     if choices < 2:
         raise LapwingError("attack-input", "a secret must have at least two possible values")
@@ -44,7 +44,7 @@ def success_max(guarantee: Guarantee, *, choices: int = 2) -> Fraction:
 
 
 def chance_max(guarantee: Guarantee, *, correct: int, people: int, choices: int = 2) -> Fraction:
-    """At least the probability that an attacker guesses ``correct`` or more of the independent secrets of ``people``.
+    """At least the probability that an attacker guesses ``correct`` or more of the independent secrets of ``people`` persons.
 
     Pre: the answers have the guarantee for a change of any one secret. Refuses (``attack-input``) more than two values together with a
     positive delta, for which no proof is given here.
@@ -58,14 +58,14 @@ def chance_max(guarantee: Guarantee, *, correct: int, people: int, choices: int 
 
 
 def alarm_at(guarantee: Guarantee, *, people: int, false_alarm: Fraction, choices: int = 2) -> int:
-    """The least number of right guesses that shows, but for a chance of ``false_alarm``, that the answers are not as private as claimed.
+    """The least number of right guesses that shows, with an error probability of ``false_alarm``, that the claim is false.
 
-    ``people + 1`` when not even all guesses being right would show it.
+    ``people + 1`` if even the maximum of right guesses would not show it.
     """
     require_exact(false_alarm)
     if not 0 < false_alarm < 1:
         raise LapwingError("attack-input", "the probability of a false alarm must be between 0 and 1")
-    # The chance decreases with the number of right guesses: bisect. At 0 it is 1, so never rare enough.
+    # The chance decreases with the number of right guesses, so bisect. At 0 it is 1, which is never below the limit.
     low, high = 0, people + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -75,7 +75,7 @@ def alarm_at(guarantee: Guarantee, *, people: int, false_alarm: Fraction, choice
 
 
 def _binomial_tail_upper(at_least: int, trials: int, probability: Fraction) -> Fraction:
-    """At least ``P[Binomial(trials, probability) >= at_least]``: the terms one after the other, each rounded up."""
+    """At least ``P[Binomial(trials, probability) >= at_least]``: the sum of its terms, each rounded up."""
     one = 1 << _PROBABILITY_BITS
     success = min(one, math.ceil(probability * one))
     failure = one - success

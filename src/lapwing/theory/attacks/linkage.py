@@ -1,8 +1,8 @@
 """Linkage: a table without names, joined with a register that has them.
 
-A few ordinary attributes (where one lives, when one was born) are together unique for most people, so removing names removes nothing
-(Sweeney 2000). Tables of counts are no better when their cells are small: a count of 1 *is* a record. Through differential privacy, cells
-of few people are hidden when their keys are not declared, and noisy when they are.
+A few ordinary attributes (place of residence, date of birth) are together unique for most people, so removing names removes nothing
+(Sweeney 2000). Tables of counts are no better when their cells are small: a count of 1 *is* a record. Under differential privacy, cells
+of few people are hidden if their keys are not declared, and noisy if they are.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Quasi = tuple[Hashable, ...]
 def link_rows(
     rows: Iterable[Mapping[str, Hashable]], register: Mapping[str, Quasi], *, on: Sequence[str], secret: str
 ) -> dict[str, Hashable]:
-    """Names from the register, each with the secret of the only row that can be theirs.
+    """Names from the register, each with the secret of the only row that can belong to that person.
 
-    ``rows`` have no names; ``on`` lists the attributes that the register's values stand for. A name is linked when its attributes are
-    those of nobody else in the register and of exactly one row. If the register lists everybody in the table, every link is right.
+    ``rows`` have no names; ``on`` lists the attributes that the values of the register contain. A name is linked if nobody else in the
+    register and exactly one row has its attributes. If the register lists everybody in the table, every link is right.
     """
     matches: dict[Quasi, list[Hashable]] = {}
     for row in rows:
@@ -37,11 +37,11 @@ def link_rows(
 def link_counts(
     counts: Mapping[tuple[Quasi, _Secret], int | float], register: Mapping[str, Quasi], *, least: float = 0.5
 ) -> dict[str, _Secret]:
-    """Names that nobody else in the register can be confused with, each with the secret whose cell is the largest.
+    """Names with unique attributes in the register, each with the secret whose cell is the largest.
 
-    ``counts`` is a released table of counts by quasi-identifier and secret; a cell that it does not show counts as empty. Exact cells of a
-    unique person are 1 and 0. Noisy ones make this a guess, the likeliest one when all cells have the same noise. A person with no cell of
-    ``least`` or more is left out; minus infinity guesses about everybody with a cell.
+    ``counts`` is a released table of counts by quasi-identifier and secret; a missing cell counts as empty. Exact cells of a
+    unique person are 1 and 0. Noisy cells make this a guess, the likeliest one if all cells have the same noise. A person without a cell
+    of at least ``least`` is omitted; with minus infinity, everybody with a cell gets a guess.
     """
     best: dict[Quasi, tuple[float, _Secret]] = {}
     for (quasi, secret), count in counts.items():

@@ -1,7 +1,7 @@
 """Membership: was this person among the rows at all?
 
 Two tests. The first knows everybody else's rows and the law of the noise, and compares the two worlds by their likelihoods; by the lemma of
-Neyman and Pearson no test does better at the same rate of false alarms, so its curve is the whole truth about the answer. The second
+Neyman and Pearson no test does better at the same rate of false alarms, so its curve describes the answer completely. The second
 (Homer et al. 2008; Dwork et al. 2015) knows only the published means and the frequencies of the population: over many attributes, a member
 pulls each mean a little towards themselves, and the sum of the pulls shows.
 
@@ -20,7 +20,7 @@ from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
 
 
 def evidence(observed: Sequence[int], *, inside: Sequence[int], outside: Sequence[int], law: Law) -> Fraction:
-    """The logarithm of the likelihood ratio of two worlds, exactly: positive speaks for ``inside``.
+    """The exact logarithm of the likelihood ratio of two worlds: positive values are evidence for ``inside``.
 
     ``inside`` and ``outside`` are the exact answers with the target and without; ``observed`` is one of them with independent noise of
     this law on each entry. Guessing "inside" above some threshold of this number is the most powerful test (Neyman and Pearson 1933).
@@ -41,7 +41,7 @@ def tracing_score(published: Sequence[float], *, target: Sequence[bool], populat
     """How far published means lie on the target's side of the population's, added up over all attributes.
 
     ``published[j]`` is the share of members with attribute ``j``, ``population[j]`` that of everybody, ``target[j]`` the target's own. The
-    score is the inner product ``sum of (target - population) (published - population)``: 0 on average for somebody who was not there, and
+    score is the inner product ``sum of (target - population) (published - population)``: 0 on average for a non-member, and
     the sum of ``population (1 - population) / members`` for a member.
     """
     if not len(published) == len(target) == len(population):
@@ -51,7 +51,7 @@ def tracing_score(published: Sequence[float], *, target: Sequence[bool], populat
 
 @dataclass(frozen=True, slots=True)
 class RocPoint:
-    """A test that says "member" from a threshold on, and how often it was right and wrong."""
+    """A test that says "member" from a threshold on, with its numbers of right and wrong results."""
 
     threshold: float | Fraction
     true_positives: int
@@ -66,7 +66,7 @@ class RocPoint:
 
     @property
     def false_positive_rate(self) -> Fraction:
-        """The share of others taken for members."""
+        """The share of non-members taken for members."""
         return Fraction(self.false_positives, self.others)
 
     @property
@@ -78,9 +78,9 @@ class RocPoint:
 def roc(
     members: Sequence[float | Fraction], others: Sequence[float | Fraction], *, thresholds: Sequence[float | Fraction]
 ) -> tuple[RocPoint, ...]:
-    """What the test "score >= threshold" does on scores of members and of others, for each threshold.
+    """The results of the test "score >= threshold" on scores of members and non-members, for each threshold.
 
-    Thresholds that were chosen before the scores were seen make each rate the mean of independent trials; the best of many thresholds
+    If the thresholds are chosen before the scores are seen, each rate is the mean of independent trials; the best of many thresholds
     chosen afterwards looks better than it is.
     """
     if not members or not others:

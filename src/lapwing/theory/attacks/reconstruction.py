@@ -1,4 +1,4 @@
-"""Reconstruction: too many too accurate counts of overlapping sets give away every person's bit.
+"""Reconstruction: too many accurate counts of overlapping sets reveal every person's bit.
 
 Each question counts the people of a set, chosen by a public attribute, who have a secret bit. Linear programming finds bits that fit all
 answers best (Dinur and Nissim 2003; decoding by least absolute error: Dwork, McSherry and Talwar 2007). With ``n`` people it works on a few
@@ -36,10 +36,10 @@ class SubsetQuestion:
 
 
 def subset_questions(*, modulus: int, count: int) -> tuple[SubsetQuestion, ...]:
-    """Questions that each hold about half of all people, and any two of which overlap about as two random sets do.
+    """Questions that each contain about half of all people; any two overlap about as much as two random sets.
 
     Pre: ``modulus`` is a prime above every attribute, so that a question is a rotated and stretched half of the residues, and ``count`` is
-    at most ``modulus * (modulus - 1)``. The choice is fixed and public: the attack needs no chance.
+    at most ``modulus * (modulus - 1)``. The choice is fixed and public: the attack is deterministic.
     """
     if modulus < 3 or any(modulus % divisor == 0 for divisor in range(2, math.isqrt(modulus) + 1)):
         raise LapwingError("attack-input", "the modulus must be a prime of at least 3")
@@ -47,7 +47,7 @@ def subset_questions(*, modulus: int, count: int) -> tuple[SubsetQuestion, ...]:
         raise LapwingError("attack-input", "the number of questions must be between 1 and modulus * (modulus - 1)")
     stretches = modulus - 1
     return tuple(
-        # Each turn through all stretches starts at another rotation, so no question is asked twice.
+        # Each pass through all multipliers uses another offset, so no question occurs twice.
         SubsetQuestion(
             multiplier=1 + j % stretches, offset=(j % stretches) ** 2 % modulus + j // stretches, modulus=modulus, below=modulus // 2
         )
@@ -71,7 +71,7 @@ def reconstruct(questions: Sequence[SubsetQuestion], answers: Sequence[float], *
     member = csr_array(array([[float(question.contains(x)) for x in attributes] for question in questions]))
     error = eye_array(asked)
     answered = array([float(answer) for answer in answers])
-    # member x - error <= answer and answer <= member x + error; the errors are what is minimised.
+    # member x - error <= answer and answer <= member x + error; the program minimises the sum of the errors.
     solved = linprog(
         concatenate([zeros(people), ones(asked)]),
         A_ub=vstack([hstack([member, -error]), hstack([-member, -error])]),

@@ -1,8 +1,8 @@
-"""A collection of mechanisms that are not as private as they claim, each with a counter-example and its right version.
+"""A collection of mechanisms that are less private than they claim, each with a counter-example and a correct version.
 
 Each exhibit is a family: a function of one parameter, the ``decay`` of its noise, that returns a
 :class:`~lapwing.theory.broken.specimen.Specimen`. :func:`lapwing.theory.verify.verify` rejects the wrong mechanism of each with a pair of
-neighbours and a set of outputs, and accepts the right one for the same claim. They teach, and they are what an auditor is tested on.
+neighbours and a set of outputs, and accepts the correct one for the same claim. They serve for teaching, and as tests of an auditor.
 """
 
 from __future__ import annotations

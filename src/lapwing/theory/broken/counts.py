@@ -17,7 +17,7 @@ ROWS_MAX = 3
 """All databases of at most this many rows are compared."""
 
 _LOW, _HIGH = -4, 7
-"""Published values are clamped to this range, past both ends of every count and sum here."""
+"""Published values are clamped to this range, which is wider than the range of every count and sum here."""
 
 
 def _noisy(database: Histogram, decay: Fraction) -> dict[int, Fraction]:
@@ -45,7 +45,7 @@ def half_scale(decay: Fraction) -> Specimen:
 
 
 def renormalised_truncation(decay: Fraction) -> Specimen:
-    """Outputs outside the range drawn again instead of clamped."""
+    """Outputs outside the range are drawn again instead of clamped."""
     require_decay(decay)
 
     def redrawn(database: Histogram) -> dict[int, Fraction]:
@@ -87,7 +87,7 @@ def even_grid(decay: Fraction) -> Specimen:
 
 
 def suppressed_small_counts(decay: Fraction) -> Specimen:
-    """Small counts refused, by a threshold on the exact count."""
+    """Small counts are refused, by a threshold on the exact count."""
     require_decay(decay)
     threshold = 2
 
@@ -112,7 +112,7 @@ def suppressed_small_counts(decay: Fraction) -> Specimen:
 
 
 def data_dependent_bounds(decay: Fraction) -> Specimen:
-    """A sum whose clamping bound, and with it the scale, is the largest value in the data."""
+    """A sum whose clipping bound, and therefore its scale, is the largest value in the data."""
     require_decay(decay)
     universe = Universe((0, 1, 2))
 
@@ -136,7 +136,7 @@ def data_dependent_bounds(decay: Fraction) -> Specimen:
 
 
 def local_sensitivity_noise(decay: Fraction) -> Specimen:
-    """A median with noise of the size of its local sensitivity."""
+    """A median with noise scaled to its local sensitivity."""
     require_decay(decay)
     universe = Universe((0, 2))
 
@@ -149,7 +149,7 @@ def local_sensitivity_noise(decay: Fraction) -> Specimen:
         return int(sensitivity.value)
 
     def by_local_sensitivity(database: Histogram) -> dict[int, Fraction]:
-        # where no neighbour has another median, the local sensitivity is 0 and so is the noise
+        # if no neighbour has another median, the local sensitivity is 0 and so is the noise
         return clamped(median(database), decay, low=-3, high=5) if steps(database) else {median(database): Fraction(1)}
 
     rows_odd = 3

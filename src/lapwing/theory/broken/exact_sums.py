@@ -2,10 +2,11 @@
 
 Noise here has ``P[Z = z]`` proportional to ``decay ** (steepness * |z|)``: the discrete Laplace law of scale
 ``1 / (steepness * ln(1 / decay))``, so laws of commensurable scales share one decay. A question such as "is every noisy value below a
-noisy threshold" is an infinite sum, over the threshold's value, of products of point masses and tails. Left of all centres and right of
-them each factor is a polynomial in a power of the decay, so the two ends of the sum are geometric series and the middle is finite.
+noisy threshold" is an infinite sum, over the threshold's value, of products of point masses and tails. Left and right
+of all centres, each factor is a polynomial in a power of the decay, so the two ends of the sum are geometric series and the middle is
+finite.
 
-Written apart from the kernel on purpose: what is verified here does not share the kernel's code.
+This code is deliberately independent of the kernel's code.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def clamped(centre: int, decay: Fraction, *, low: int, high: int) -> dict[int, F
 
 
 class Relation(Enum):
-    """What a factor asks of ``centre + Z`` at the value ``v`` that is summed over."""
+    """The condition of a factor on ``centre + Z`` at the summation value ``v``."""
 
     EQUALS = "equals v"
     BELOW = "is below v"
@@ -74,7 +75,7 @@ class Factor:
             case Relation.EQUALS:
                 return {k: (1 - own) / (1 + own) * own**gap} if k else {}
             case Relation.AT_LEAST | Relation.BELOW:
-                # Going right, "at least v" dies out; going left, "below v" does. The other one is what is left to 1.
+                # To the right, "at least v" tends to 0; to the left, "below v" does. The other one is 1 minus that.
                 dies = (self.relation is Relation.AT_LEAST) == (direction > 0)
                 fading = {k: own ** (gap if direction > 0 else gap + 1) / (1 + own)} if k else {}
                 return fading if dies else {0: Fraction(1), **{power: -share for power, share in fading.items()}}
@@ -109,7 +110,7 @@ def total(factors: Iterable[Factor], decay: Fraction) -> Fraction:
 
 
 def noisy_max(scores: tuple[int, ...], decay: Fraction) -> dict[int, Fraction]:
-    """The law of the index of the largest noisy score, ties to the lowest index."""
+    """The law of the index of the largest noisy score; the lowest index wins ties."""
 
     def rival(index: int, winner: int) -> Factor:
         # An earlier index must stay strictly below the winner; a later one may tie, which is "below v" for the score less one.

@@ -1,4 +1,4 @@
-"""Keys that are shown because they are there, and users protected as if they were rows."""
+"""Keys that are shown because they occur in the data, and users who are protected as if they were rows."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def key_threshold_on_rows(decay: Fraction) -> Specimen:
 
 
 def row_sensitivity_for_users(decay: Fraction) -> Specimen:
-    """A count of rows whose noise protects a row, sold as protecting a user."""
+    """A count of rows whose noise protects a row but is claimed to protect a user."""
     require_decay(decay)
     population = Population(Universe(("visit",)), users=2, rows_per_user_max=2)
 

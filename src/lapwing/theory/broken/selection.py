@@ -1,4 +1,4 @@
-"""Choices of the best candidate that tell more than claimed."""
+"""Selections of the best candidate that reveal more than claimed."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def noise_on_the_winner_only(decay: Fraction) -> Specimen:
 def permute_and_flip_law(scores: tuple[int, ...], decay: Fraction) -> dict[int, Fraction]:
     """Candidates in random order, each accepted with probability ``decay ** (best - score)``, until one is.
 
-    By its definition, not by a formula: the best candidate is always accepted, so a random order of n candidates decides.
+    Computed from the definition, not from a formula: the best candidate is always accepted, so one random order of n candidates decides.
     """
     best = max(scores)
 

@@ -1,4 +1,4 @@
-"""The sparse vector technique, in the variants that were published and are not private.
+"""The sparse vector technique, in published variants that are not private.
 
 A stream of counts is compared, one by one, with a threshold; the answer to each is "above" or "below". A database is the stream of exact
 answers, and neighbours are streams that differ by at most 1 in every place (queries of sensitivity 1). The right version adds noise of
@@ -21,7 +21,7 @@ from lapwing.theory.verify import Claim
 
 Stream: TypeAlias = tuple[int, ...]
 Pattern: TypeAlias = tuple[bool, ...]
-"""True for "above"; ends early when the mechanism stops."""
+"""True for "above"; ends when the mechanism stops."""
 
 THRESHOLD = 1
 
@@ -38,14 +38,14 @@ def patterns(length: int, *, above_max: int) -> Iterator[Pattern]:
     """All answers to a stream of this length, by a mechanism that stops after this many times "above"."""
     for answers in product((False, True), repeat=length):
         stop = next((place for place in range(length) if sum(answers[: place + 1]) == above_max), length - 1)
-        if not any(answers[stop + 1 :]):  # one representative of all that agree up to the stop
+        if not any(answers[stop + 1 :]):  # one representative of all patterns that agree up to the stop
             yield answers[: stop + 1]
 
 
 def answers_law(
     stream: Stream, decay: Fraction, *, threshold_steepness: int, query_steepness: int, above_max: int
 ) -> dict[Pattern, Fraction]:
-    """The law of the answers; noise of steepness k has scale ``1 / (k * ln(1 / decay))``, and of steepness 0 is absent."""
+    """The law of the answers; noise of steepness k has scale ``1 / (k * ln(1 / decay))``, and steepness 0 means no noise."""
 
     def factor(value: int, above: bool) -> Factor:
         return Factor(Relation.AT_LEAST if above else Relation.BELOW, value, query_steepness)
@@ -93,7 +93,7 @@ def one_noise_for_all_queries(decay: Fraction) -> Specimen:
 
     def shared(stream: Stream) -> dict[Pattern, Fraction]:
         steps = sorted(set(stream))
-        # the level lies at or below the lowest count, between two counts, or above all of them
+        # the level is at or below the lowest count, between two counts, or above all of them
         survival = [Fraction(1), *(level_at_least(value + 1) for value in steps), Fraction(0)]
         law: dict[Pattern, Fraction] = {}
         for level, (here, after) in zip((*steps, steps[-1] + 1), pairwise(survival), strict=True):
@@ -153,7 +153,7 @@ def no_cut_off(decay: Fraction) -> Specimen:
 
 
 def noise_not_scaled_with_count(decay: Fraction) -> Specimen:
-    """Answers "above" twice, with query noise that would be enough for less than once."""
+    """Answers "above" twice, with query noise that is too small even for one "above"."""
     require_decay(decay)
     above_max, length = 2, 4
     return Specimen(

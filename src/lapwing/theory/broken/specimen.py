@@ -1,4 +1,4 @@
-"""What an exhibit of the collection consists of."""
+"""The content of an exhibit of the collection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lapwing.theory.verify import Claim
 
 @dataclass(frozen=True, slots=True)
 class Specimen:
-    """A mechanism with a claim it does not keep, beside one that keeps the same claim.
+    """A mechanism that breaks its claim, and one that satisfies the same claim.
 
     ``pairs`` are neighbours, of whatever kind of database the two mechanisms take (hence ``Any``): all small ones where that is feasible,
     else a family that contains the published counter-example.
@@ -23,8 +23,8 @@ class Specimen:
     right: FiniteMechanism[Any, Any]
     pairs: tuple[tuple[Any, Any], ...]
     mistake: str
-    """What was done, and why the argument for it fails."""
+    """What was done wrong, and why the argument for it fails."""
     remedy: str
-    """What the right version does instead."""
+    """What the correct version does instead."""
     reference: str
-    """Who described the mistake, or where the right version is proved."""
+    """The source that describes the mistake, or proves the correct version."""
