@@ -73,7 +73,7 @@ def place_of(
 ) -> Place:
     """The place of the ledger, from the catalogue and the environment. The environment can move a database, but not introduce one.
 
-    No timer renews the lease: it would also renew the lease of a worker that hangs, whose reservations would then stay open for ever.
+    No timer renews the lease: it would also renew the lease of a worker that hangs, whose reservations would then stay open forever.
     Reservations renew the lease once a third of it has passed, so it is long enough that two thirds outlast the longest statement.
     """
     declared, directory = declaration.ledger, declaration.directory or Path()

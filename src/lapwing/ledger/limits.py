@@ -27,7 +27,7 @@ VERSION_MAX = 2**62
 
 @dataclass(frozen=True, slots=True)
 class LossLimit:
-    """A limit in ledger units; a loss of None is no limit. In an account with an order, a cost must be within either amount, not both."""
+    """A limit in ledger units; a loss of None is no limit. In an account with an order, a cost need only be within one of the two."""
 
     loss: int | None = None
     pure: int | None = None

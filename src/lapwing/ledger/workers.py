@@ -90,7 +90,7 @@ def _namespace() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Start time of a running process from ``/proc``; None where that cannot be read. A zombie has ended: "ended"."""
+    """Start time of a running process from ``/proc``; None if that cannot be read. A zombie has ended: "ended"."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -83,7 +83,7 @@ def adjacent(x: Histogram, y: Histogram, relation: Neighbours) -> bool:
     """Whether the two are neighbours.
 
     Unbounded: at distance 1, one has one row more. Bounded: at distance 2 and of equal size, one row was replaced. (The kernel lets the
-    replacement contribute nothing; over a universe that is a record of its own, on which every query is 0.)
+    replacement contribute nothing; over a universe that is an extra record, on which every query is 0.)
     """
     match relation:
         case Neighbours.UNBOUNDED:

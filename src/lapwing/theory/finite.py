@@ -1,7 +1,7 @@
 """Mechanisms with exactly known laws, and ways to combine them.
 
 A :class:`FiniteMechanism` gives, for each database, the law of its output: finitely many outputs, each with a rational probability, summing
-to exactly 1 (checked whenever a law is asked for). An analyst sees only the output, and the law says how likely each output is, so the
+to exactly 1 (checked whenever a law is requested). An analyst sees only the output, and the law says how likely each output is, so the
 definition of differential privacy can be decided, not estimated (:mod:`lapwing.theory.verify`).
 """
 

@@ -111,7 +111,7 @@ class Batcher(Generic[Item, Outcome]):
             results = self._send([one.item for one in chosen])
         except LapwingError as error:
             results = (error,) * len(chosen)
-        finally:  # even if the sender fails, no caller waits for ever
+        finally:  # even if the sender fails, no caller waits forever
             for one, result in zip(chosen, results, strict=True):
                 one.result = result if isinstance(result, LapwingError) else (result,)
                 one.woken.release()

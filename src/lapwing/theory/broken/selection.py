@@ -40,7 +40,7 @@ def exact_maximum_published(decay: Fraction) -> Specimen:
         right=_winner(decay),
         pairs=_pairs(Neighbours.UNBOUNDED),
         mistake="The noise of the competition protects which candidate wins, not the score it won with.",
-        remedy="Publish the index only; measure the winner's count in a release of its own.",
+        remedy="Publish the index only; measure the winner's count in a separate release.",
         reference="Dwork and Roth 2014, section 3.3 (report noisy max)",
     )
 
@@ -62,7 +62,7 @@ def exact_gap_published(decay: Fraction) -> Specimen:
         right=_winner(decay),
         pairs=_pairs(Neighbours.UNBOUNDED),
         mistake="The lead over the second was computed from the exact counts. (The lead in the noisy scores would be free: it is another "
-        "mechanism, with a proof of its own.)",
+        "mechanism, with its own proof.)",
         remedy="Publish the index only.",
         reference="Ding, Wang, Zhang and Kifer 2019 (the noisy gap)",
     )

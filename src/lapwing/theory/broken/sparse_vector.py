@@ -133,7 +133,7 @@ def no_threshold_noise(decay: Fraction) -> Specimen:
 
 
 def no_cut_off(decay: Fraction) -> Specimen:
-    """Goes on after "above", at the same price."""
+    """Continues after "above", at the same price."""
     require_decay(decay)
     length = 6
     low, high = (0,) * length, (1,) * (length // 2) + (-1,) * (length // 2)
