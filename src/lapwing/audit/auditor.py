@@ -120,7 +120,7 @@ def audit_draws(
         known = score(place) if score is not None else None
         first = draw(left, samples), draw(right, samples)
         if any(len(outputs) != samples for outputs in first):
-            raise LapwingError("audit-invalid", "the mechanism returned fewer or more outputs than requested")
+            raise LapwingError("audit-invalid", "the mechanism did not return the requested number of outputs")
         choosers = first[0][:chosen_runs], first[1][:chosen_runs]
         measured = first[0][chosen_runs:], first[1][chosen_runs:]
         for towards_right in (True, False):

@@ -108,7 +108,7 @@ def parameter_of(claim: Claim) -> Fraction:
 
 
 def measure_of(claim: Claim) -> str:
-    """The name of that parameter."""
+    """The name of the claimed parameter."""
     match claim:
         case Pure() | Approximate():
             return "epsilon"

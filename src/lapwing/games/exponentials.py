@@ -58,7 +58,7 @@ class SumOfExponentials:
 
     @classmethod
     def _of(cls, terms: dict[Fraction, Fraction]) -> SumOfExponentials:
-        """From terms that are known to be valid; drops zero coefficients."""
+        """A sum of terms that are known to be valid; drops zero coefficients."""
         made = cls.__new__(cls)
         made._terms = {exponent: coefficient for exponent, coefficient in terms.items() if coefficient}
         return made
@@ -89,7 +89,7 @@ class SumOfExponentials:
         return SumOfExponentials._of(terms)
 
     def times(self, factor: Fraction) -> SumOfExponentials:
-        """Multiplied by a rational number."""
+        """The sum multiplied by a rational number."""
         return SumOfExponentials._of({exponent: coefficient * factor for exponent, coefficient in self._terms.items()})
 
     def enclosure(self, bits: int = BITS) -> Enclosure:

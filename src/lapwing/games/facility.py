@@ -53,7 +53,7 @@ class FacilityLocation:
         return tuple(sum(column, Fraction(0)) for column in zip(*(self.honest(report, ()) for report in reports), strict=True))
 
     def weights(self, reports: Sequence[Fraction]) -> tuple[SumOfExponentials, ...]:
-        """The exponential mechanism over that sum."""
+        """The weights of the exponential mechanism with the objective as score."""
         scores = self.objective(reports)
         return self.choice.weights(scores if self.choice.factor is None else tuple(score * self.length for score in scores))
 

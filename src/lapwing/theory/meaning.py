@@ -55,7 +55,7 @@ def posterior(first: Mapping[Output, Fraction], second: Mapping[Output, Fraction
 
 
 def advantage_max(guarantee: Guarantee) -> Fraction:
-    """The most that the power of a test can exceed its false-alarm rate: ``(odds - 1 + 2 delta) / (odds + 1)``.
+    """The most by which the power of a test can exceed its false-alarm rate: ``(odds - 1 + 2 delta) / (odds + 1)``.
 
     From both directions of the definition: ``TPR <= odds FPR + delta`` and ``1 - FPR <= odds (1 - TPR) + delta``; add and solve. Also a
     bound on the total variation, and attained by randomised response (Kairouz, Oh and Viswanath 2015).

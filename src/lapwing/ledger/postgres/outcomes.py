@@ -76,7 +76,7 @@ def refusal(outcome: str, *, analyst: str = "") -> LapwingError:
         case "anchor-unknown":
             return CatalogueError("anchor-unknown", "the ledger has no anchor of this name", hint="see `lapwing ledger status`")
         case "proposal-unknown":
-            return CatalogueError("proposal-unknown", "there is no open proposal of this number")
+            return CatalogueError("proposal-unknown", "there is no open proposal with this number")
         case "changed":
             return LedgerError("ledger-busy", "someone changed the ceiling in the meantime", hint="try again")
         case _:

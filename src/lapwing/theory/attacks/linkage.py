@@ -29,7 +29,7 @@ def link_rows(
     for row in rows:
         missing = [name for name in (*on, secret) if name not in row]
         if missing:
-            raise LapwingError("attack-input", "a row lacks an attribute that the attack joins on or looks for")
+            raise LapwingError("attack-input", "each row must have the attributes in `on` and the secret")
         matches.setdefault(tuple(row[name] for name in on), []).append(row[secret])
     return {name: matches[quasi][0] for name, quasi in unique_people(register).items() if len(matches.get(quasi, ())) == 1}
 

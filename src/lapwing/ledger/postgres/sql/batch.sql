@@ -1,11 +1,11 @@
--- Many reservations, and many answers, in one statement: of one data set, or of several that a process uses. One wait for the disk for all.
+-- Many reservations, or many answers, in one statement, for one data set or for several that a process uses. They share one disk write.
 --
--- What certainly fits is charged, each table being written once. Costs are not negative, so each of those would have been charged by
--- lapwing.reserve too, in any order. Of a data set for which that is not certain nothing is charged here: lapwing.reserve decides on each of
--- its requests in turn. Either way the outcomes are those of single reservations.
+-- Requests that certainly fit are charged together, and each table is written once. Costs are not negative, so lapwing.reserve would have
+-- charged each of them too, in any order. If it is not certain that all requests of a data set fit, none of them is charged here:
+-- lapwing.reserve decides on each in turn. Either way the outcomes are those of single reservations.
 
--- Charge what is asked of each of these data sets, of those of which all fits; the caller holds their locks (p_held). What was not charged has
--- no number, and the state is said of each that was.
+-- Charge the requests to those data sets for which all requests fit; the caller holds their locks (p_held). A request that was not charged
+-- has no number. Returns the state of each data set that was charged.
 CREATE FUNCTION lapwing.charge_all(
     p_held text[], p_ledger_ids text[], p_epochs text[], p_anchor_entries bigint[], p_anchor_heads text[], p_nonces text[], p_analysts text[],
     p_request_ids text[], p_digests text[], p_versions bigint[], p_summaries text[], p_losses numeric[], p_deltas numeric[], p_pures numeric[],
@@ -26,7 +26,7 @@ DECLARE
 BEGIN
     o_charge_ids := entry_ids;
     FOR one IN
-        -- LATERAL with a LIMIT: one look into an index for each. As a plain join it may be planned as one pass over all past charges.
+        -- LATERAL with a LIMIT: one index lookup for each. As a plain join it may be planned as one pass over all past charges.
         WITH asked AS (
             SELECT r.i, r.ledger_id, r.analyst, r.request_id, r.loss, r.delta, r.pure, a.group_name, d.charges, d.entries, d.head,
                 d.loss_spent, d.delta_spent, d.pure_spent, d.loss_total, d.delta_total, d.pure_total, d.day_loss_max, d.day_pure_max,
@@ -40,7 +40,7 @@ BEGIN
                 NOT d.superseded AND NOT d.closed AND w.epoch IS NOT NULL AND a.analyst IS NOT NULL AND c.charge_id IS NULL
                     AND r.loss > 0 AND r.delta >= 0 AND (r.pure >= 0) IS NOT FALSE
                     AND NOT lapwing.exceeds(r.loss, r.pure, d.statement_loss_max, d.statement_pure_max)
-                    -- The chain has the entry that the caller knows of; one who knows of none says 0.
+                    -- The chain must have the entry that the caller knows; a caller that knows none passes 0.
                     AND (r.anchor_entries = 0 OR r.anchor_head = d.head OR EXISTS (SELECT FROM lapwing.entry e
                         WHERE e.ledger_id = r.ledger_id AND e.entry_id = r.anchor_entries AND e.chained = r.anchor_head)) AS fits_alone
             FROM unnest(p_ledger_ids, p_epochs, p_anchor_entries, p_anchor_heads, p_analysts, p_request_ids, p_losses, p_deltas, p_pures)
@@ -55,8 +55,8 @@ BEGIN
             LEFT JOIN LATERAL (SELECT charge_id FROM lapwing.charge
                 WHERE ledger_id = r.ledger_id AND analyst = r.analyst AND request_id = r.request_id LIMIT 1) AS c ON true
         ), added AS (
-            -- Sums of what is asked of a data set, by an analyst, by a group. A sum of pure amounts of which one is NULL is NULL: sum() alone
-            -- would leave it out.
+            -- Sums of the requests to a data set, by an analyst, by a group. A sum of pure amounts is NULL if one of them is: sum() alone
+            -- would skip it.
             SELECT *, row_number() OVER (PARTITION BY ledger_id ORDER BY i) AS place,
                 count(*) OVER (PARTITION BY ledger_id, analyst, request_id) AS of_key,
                 sum(loss) OVER of_all AS loss_of_all, sum(delta) OVER of_all AS delta_of_all,
@@ -69,7 +69,7 @@ BEGIN
             WINDOW of_all AS (PARTITION BY ledger_id), of_analyst AS (PARTITION BY ledger_id, analyst),
                 of_group AS (PARTITION BY ledger_id, group_name)
         ), decided AS (
-            -- A comparison with a limit that is NULL is not false: no limit.
+            -- A comparison with a limit of NULL is not false: NULL is no limit.
             SELECT *, bool_and((fits_alone AND of_key = 1
                 AND NOT lapwing.exceeds(day_loss + loss_of_all, day_pure + pure_of_all, day_loss_max, day_pure_max)
                 AND NOT lapwing.exceeds(a_day_loss + loss_of_analyst, a_day_pure + pure_of_analyst, a_day_loss_max, a_day_pure_max)
@@ -182,9 +182,9 @@ BEGIN
     END LOOP;
 END $$;
 
--- Locks the rows of several data sets, in one order, so that of two that do so neither waits for what the other holds. Says which it has: those
--- there are; without p_wait, those that nobody else holds now. Whoever waits does so for a moment: other statements take less, and whatever
--- holds a data set for longer must not keep those beside it waiting.
+-- Locks the rows of several data sets, in a fixed order, so that two callers do not deadlock. Returns the data sets that it has locked: all that
+-- exist or, without p_wait, all that no one else has locked. A wait is short: other statements take less time, and a data set that is locked
+-- for longer must not delay the others.
 CREATE FUNCTION lapwing.locked_of(p_ledger_ids text[], p_wait boolean) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE held text[];
 BEGIN
@@ -200,9 +200,9 @@ BEGIN
     RETURN held;
 END $$;
 
--- Reservations of several data sets. What is not charged here is not refused either: it has no number, and its caller asks for that data set
--- alone. That is so of a data set that is unknown, that others hold, or of which not all certainly fits; and of all of them where one is
--- damaged, so that a rule of a table or the server itself stops it.
+-- Reservations of several data sets. A request that is not charged here is not refused either: it has no number, and its caller reserves for
+-- that data set alone. This applies to a data set that is unknown, locked, or whose requests do not all certainly fit; and to all data sets
+-- if one is damaged, so that a rule of a table or the server itself stops the statement.
 CREATE FUNCTION lapwing.reserve_across(
     p_ledger_ids text[], p_epochs text[], p_anchor_entries bigint[], p_anchor_heads text[], p_nonces text[], p_analysts text[],
     p_request_ids text[], p_digests text[], p_versions bigint[], p_summaries text[], p_losses numeric[], p_deltas numeric[], p_pures numeric[],
@@ -211,7 +211,7 @@ CREATE FUNCTION lapwing.reserve_across(
 DECLARE held text[];
 BEGIN
     FOR attempt IN 1..2 LOOP
-        BEGIN  -- locks and changes end together: nothing of an attempt that failed is left
+        BEGIN  -- locks and changes end together: a failed attempt leaves nothing
             held := lapwing.locked_of(p_ledger_ids, attempt = 1);
             IF held IS NULL THEN
                 RETURN;
@@ -267,8 +267,9 @@ BEGIN
     CALL lapwing.wait_for_disk();
 END $$;
 
--- Settle what is answered of each of these data sets, of those of which every charge is open to its worker, none is named twice, and the chain
--- has the entry that the caller knows of (so that the caller need not ask for it before it anchors what comes of this); the caller holds their locks (p_held). Says which were settled, and the state of each data set they are of.
+-- Settle the answers of those data sets whose charges are all open to their workers, with none named twice, and whose chain has the entry that
+-- the caller knows (so that the caller need not check it before it anchors the new state); the caller holds their locks (p_held). Returns which
+-- answers were settled, and the states of their data sets.
 CREATE FUNCTION lapwing.settle_all(
     p_held text[], p_ledger_ids text[], p_epochs text[], p_anchor_entries bigint[], p_anchor_heads text[], p_nonces text[],
     p_charge_ids bigint[], p_digests text[], p_losses numeric[], p_deltas numeric[], p_pures numeric[], p_payloads bytea[], OUT o_done boolean[], OUT o_states text[]
@@ -338,7 +339,7 @@ BEGIN
     SELECT array_agg(texts) INTO o_states FROM changed;
 END $$;
 
--- Many answers of one worker for one data set. If not all are open to this worker, lapwing.commit decides on each in turn. Either way the
+-- Many answers of one worker for one data set. If this worker may not commit all of them, lapwing.commit decides on each in turn. Either way the
 -- outcomes are those of single calls, in this order.
 CREATE FUNCTION lapwing.commit_many(
     p_ledger_id text, p_epoch text, p_nonces text[], p_charge_ids bigint[], p_digests text[], p_losses numeric[], p_deltas numeric[],
@@ -366,7 +367,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Answers of several data sets, as lapwing.reserve_across: what is not settled here is not refused, and its caller asks for that data set alone.
+-- Answers of several data sets, as lapwing.reserve_across: an answer not settled here is not refused; its caller commits for that data set alone.
 CREATE FUNCTION lapwing.commit_across(
     p_ledger_ids text[], p_epochs text[], p_anchor_entries bigint[], p_anchor_heads text[], p_nonces text[], p_charge_ids bigint[],
     p_digests text[], p_losses numeric[], p_deltas numeric[], p_pures numeric[], p_payloads bytea[], OUT o_done boolean[], OUT o_states text[]

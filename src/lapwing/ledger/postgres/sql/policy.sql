@@ -15,7 +15,7 @@ CREATE FUNCTION lapwing.analyst_evidence(a lapwing.analyst) RETURNS text LANGUAG
         a.loss_total::text, a.delta_total::text, a.day_loss_max::text], a.pure_total::text, a.day_pure_max::text))
 $$;
 
--- Which anchors there are: every worker writes to each of them, and none is left out or taken away unseen.
+-- The names of the anchors: every worker writes to each of them, and none is omitted or removed without an entry.
 CREATE FUNCTION lapwing.set_anchors(ds lapwing.data_set, p_anchors text[], p_detail text) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
 BEGIN
     ds.anchors := p_anchors;
@@ -32,7 +32,7 @@ CREATE FUNCTION lapwing.create_data_set(p_ledger_id text, p_source_id text, p_fi
 DECLARE ds lapwing.data_set;
 BEGIN
     PERFORM lapwing.require_durable();
-    -- Two registrations of one source at once: the second waits here, then sees the first.
+    -- Of two concurrent registrations of one source, the second waits here, then sees the first.
     LOCK TABLE lapwing.fingerprint IN SHARE ROW EXCLUSIVE MODE;
     SELECT * INTO ds FROM lapwing.data_set WHERE ledger_id = p_ledger_id;
     IF FOUND THEN
@@ -84,7 +84,7 @@ BEGIN
     RETURN lapwing.append(ds, p_kind, '', NULL, 0, 0, p_detail, '');
 END $$;
 
--- What stands in the way of a budget, or 'done'.
+-- The outcome that refuses a budget, or 'done'.
 CREATE FUNCTION lapwing.budget_outcome(ds lapwing.data_set, p_budget text, p_second boolean) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     to_loss numeric := (p_budget::jsonb ->> 'loss_total')::numeric;
@@ -110,7 +110,7 @@ BEGIN
     RETURN lapwing.append(ds, 'budget', '', NULL, 0, 0, p_detail, lapwing.budgets_evidence(ds.budget, ds.ceiling));
 END $$;
 
--- p_seen is the ceiling the caller compared the budget with; if it changed meanwhile, the caller is to look again.
+-- p_seen is the ceiling with which the caller compared the budget; if it changed meanwhile, the caller must compare again.
 CREATE FUNCTION lapwing.set_budget(p_ledger_id text, p_seen text, p_budget text, p_detail text,
     OUT outcome text, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
 DECLARE ds lapwing.data_set := lapwing.locked(p_ledger_id);
@@ -175,8 +175,8 @@ BEGIN
     outcome := 'done';
 END $$;
 
--- Proposals: of an owner for the budget, the ceiling or an anchor that is lost, of an analyst for more of a sub-budget. Whoever decides is somebody
--- else, by the name that is given; and what an owner proposed is decided in a session of another role of the database, whatever name is given.
+-- Proposals: by an owner for the budget, the ceiling or a lost anchor, by an analyst for a larger sub-budget. Another person must decide, by the
+-- given name; and a proposal of an owner must be decided in a session of another database role, whatever the given name.
 CREATE FUNCTION lapwing.propose(p_ledger_id text, p_kind text, p_target text, p_by text, p_budget text, p_loss_total numeric,
     p_delta_total numeric, p_reason text, p_pure_total numeric DEFAULT NULL, OUT outcome text, OUT o_proposal_id bigint, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
 DECLARE ds lapwing.data_set := lapwing.locked(p_ledger_id);
@@ -198,7 +198,7 @@ BEGIN
             p_delta_total::text, session_user::text], p_pure_total::text)));
 END $$;
 
--- The one proposal that is not an owner's.
+-- The only proposal that does not come from an owner.
 CREATE FUNCTION lapwing.request_share(p_ledger_id text, p_analyst text, p_loss_total numeric, p_delta_total numeric, p_reason text,
     p_pure_total numeric DEFAULT NULL, OUT outcome text, OUT o_proposal_id bigint, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
 DECLARE proposed record;
@@ -264,9 +264,9 @@ BEGIN
     state := ds;
 END $$;
 
--- After an older state was put back: what was charged after the newest state that is certainly common is charged again as one amount, under
--- the budget the anchor remembers. What does not fit shows that more was spent than was promised: nothing is left, and the data set closes. Of two
--- sums the one that was within its total is filled, and the other gets all that was lost.
+-- After a restore of an older state: the charges made after the newest state that is certainly common are charged again as one amount, under
+-- the budget in the anchor. If they do not fit, more was spent than was promised: nothing is left, and the data set closes. Of two sums, the one
+-- that was within its total is filled, and the other gets everything that was lost.
 CREATE FUNCTION lapwing.accept_override(p_ledger_id text, p_detail text, p_fingerprint text, p_behind boolean, p_loss_lost numeric,
     p_delta_lost numeric, p_pure_lost numeric, p_budget text, p_ceiling text, p_closed boolean, p_anchors text[]) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
 DECLARE
@@ -276,7 +276,7 @@ DECLARE
     pure_total numeric := (p_budget::jsonb ->> 'pure_total')::numeric;
     too_much boolean;
 BEGIN
-    -- One person may add anchors; an anchor that is not there to be compared is taken away by two, and not here.
+    -- One person may add anchors; the removal of an anchor that cannot be compared takes two, and happens elsewhere.
     IF NOT ds.anchors <@ p_anchors THEN
         RAISE EXCEPTION 'the anchors are not those of the ledger' USING ERRCODE = 'LW003';
     END IF;

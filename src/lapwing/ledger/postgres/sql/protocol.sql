@@ -1,13 +1,13 @@
 -- The protocol: each function is called by one statement. Decision and change are one transaction under READ COMMITTED.
 --
 -- Every function that changes something first locks the row of its data set, and the lock ends with the statement. So the changes of one
--- data set have one order, and each sees everything the changes before it left (a VOLATILE function reads anew with every statement
--- inside it). No lock is ever held while a client thinks.
+-- data set have one order, and each sees the results of all changes before it (a VOLATILE function takes a new snapshot for every statement
+-- inside it). No lock is ever held while a client works.
 --
--- Outcomes are words that the caller translates; what a caller must never see happens as an exception: LW001 the server would not keep what
--- it commits, LW002 no such ledger, LW003 the anchors are not those of the ledger, LW009 a rule of a table.
+-- Outcomes are words that the caller translates; other failures are exceptions: LW001 the server does not make commits durable, LW002 no such
+-- ledger, LW003 the anchors are not those of the ledger, LW009 a rule of a table.
 --
--- Others may create functions, operators and types in this database. None of them is ever meant here: every function is given the search path
+-- Others may create functions, operators and types in this database. None of them is ever used here: every function gets the search path
 -- "pg_catalog, pg_temp" when it is installed (../routines.py); the procedures that commit cannot have one, and name the schema of everything
 -- they use, as does every statement of a client; and an SQL body of one expression is bound to what it names when it is made.
 
@@ -15,23 +15,23 @@
 CREATE FUNCTION lapwing.digest(VARIADIC fields text[]) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
     RETURN pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.array_to_json(fields)::text, 'UTF8')), 'hex');
 
--- The fields of a digest, with those that came later where there are any: without them it is what it was before they came.
+-- The fields of a digest, with those of later versions if any is set: without them the digest is the same as before.
 CREATE FUNCTION lapwing.with_later(p_fields text[], VARIADIC p_later text[]) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN pg_catalog.num_nonnulls(VARIADIC p_later) = 0 THEN p_fields ELSE pg_catalog.array_cat(p_fields, p_later) END;
 
--- What came later to a charge, in the order in which it came: without a record it is what it was before there were any.
+-- The fields that later versions added to a charge, in order: without a record, its digest is the same as before.
 CREATE FUNCTION lapwing.later_of_charge(p_pure text, p_purchase text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN p_purchase IS NULL THEN ARRAY[p_pure] ELSE ARRAY[p_pure, p_purchase] END;
 
--- The rule of admission: two sums over the same charges, and it is enough that one is within its total. A loss total that is NULL is no limit; a
--- pure sum that is NULL is within nothing, and a pure total that is NULL has nothing within.
+-- The rule of admission: of two sums over the same charges, one must be within its total. A loss total of NULL is no limit; a pure sum of NULL
+-- is within no total, and no sum is within a pure total of NULL.
 CREATE FUNCTION lapwing.exceeds(p_loss numeric, p_pure numeric, p_loss_total numeric, p_pure_total numeric) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (p_loss > p_loss_total) IS TRUE AND (p_pure <= p_pure_total) IS NOT TRUE;
 
 -- Checked in the statement itself, because behind a pooler the settings of the next statement may be another session's. The procedures
--- at the end put the waiting for the disk behind the lock; only they say that a flush follows, in this transaction and in no other: a setting
--- that a session or a role was given before is not taken for it.
+-- at the end wait for the disk after they release the lock; only they announce a flush, for this transaction only: an earlier setting of a
+-- session or a role does not count.
 CREATE FUNCTION lapwing.require_durable() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF (current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')
@@ -53,11 +53,12 @@ BEGIN
     RETURN ds;
 END $$;
 
--- The day and the entry of a charge are of one moment, so that the one can be derived from the other.
+-- The day and the entry of a charge have the same time, so that the day can be derived from the entry.
 CREATE FUNCTION lapwing.stamp(p_moment timestamptz) RETURNS text LANGUAGE sql STABLE
     RETURN pg_catalog.to_char(p_moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"');
 
--- Writes an entry (as only lapwing.reserve_many and lapwing.commit_many do besides). Gives the new head; the caller, who holds the lock, sets it with the number in the same transaction.
+-- Writes an entry (only lapwing.charge_all and lapwing.settle_all write entries too). Returns the new head; the caller, who holds the lock, stores
+-- it with the number in the same transaction.
 CREATE FUNCTION lapwing.chain(p_ledger_id text, p_entry_id bigint, p_head text, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric,
     p_delta numeric, p_pure numeric, p_detail text, p_evidence text, p_moment timestamptz) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -70,8 +71,8 @@ BEGIN
     RETURN h;
 END $$;
 
--- One entry together with the state it leads to: ds (which may differ from the stored row in what follows "SET") plus the amounts. What costs
--- nothing has no pure amount, and is not one that is missing.
+-- One entry together with the state it leads to: ds (which may differ from the stored row in what follows "SET") plus the amounts. A cost
+-- of zero has no pure amount, but does not count as missing one.
 CREATE FUNCTION lapwing.append(ds lapwing.data_set, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric, p_delta numeric,
     p_detail text, p_evidence text, p_pure numeric DEFAULT NULL) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
 DECLARE
@@ -92,7 +93,7 @@ BEGIN
     RETURN ds;
 END $$;
 
--- Forfeit everything a worker still has reserved, and end it. A lost worker that had something reserved counts towards closing, until the
+-- Forfeit all open reservations of a worker, and end it. A lost worker with open reservations counts towards closing, until the
 -- owner re-opens.
 CREATE FUNCTION lapwing.end_worker(ds lapwing.data_set, p_epoch text, p_how text, p_detail text) RETURNS lapwing.data_set
 LANGUAGE plpgsql AS $$
@@ -120,8 +121,8 @@ BEGIN
     RETURN ds;
 END $$;
 
--- A worker may be served only after everything that dead ones left reserved is forfeited (p_dead: epochs the caller is certain of), and only
--- if it writes to every anchor of the ledger (p_anchors, in order): a history of which some anchor knows nothing could be put back unseen.
+-- A worker may be served only after the reservations of dead workers are forfeited (p_dead: epochs that have certainly ended), and only if it
+-- writes to every anchor of the ledger (p_anchors, in order): otherwise a reset could remain undetected by the other anchors.
 CREATE FUNCTION lapwing.register_worker(p_ledger_id text, p_epoch text, p_host text, p_boot text, p_namespace text, p_pid bigint,
     p_started text, p_lease_seconds integer, p_dead text[], p_anchors text[]) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
 DECLARE
@@ -142,7 +143,7 @@ BEGIN
     RETURN ds;
 END $$;
 
--- Says whether the worker is still one.
+-- Returns whether the worker is still registered.
 CREATE FUNCTION lapwing.renew_worker(p_epoch text, p_lease_seconds integer) RETURNS boolean LANGUAGE sql AS $$
     WITH renewed AS (
         UPDATE lapwing.worker SET lease_until = clock_timestamp() + make_interval(secs => p_lease_seconds)
@@ -162,7 +163,7 @@ BEGIN
         ds.closed::text, ds.pure_spent::text];
 END $$;
 
--- What a key that was used before gives. The state is said with a permit only: nobody needs it with anything else.
+-- The outcome for a key that was used before. The state is returned only with a permit, because nothing else needs it.
 CREATE FUNCTION lapwing.replay(ds lapwing.data_set, p_charge_id bigint, p_epoch text, p_nonce text, p_digest text,
     OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT o_state text[]) LANGUAGE plpgsql AS $$
 DECLARE
@@ -206,9 +207,9 @@ DECLARE
     day_pure_of_all numeric;
     day_pure_of_analyst numeric;
 BEGIN
-    -- Kept as a digest: whoever may read the tables cannot settle what others have reserved.
+    -- Stored as a digest, so that a reader of the tables cannot settle the reservations of others.
     p_nonce := lapwing.digest(p_nonce);
-    -- The chain has the entry that the caller knows of; one who knows of none says 0.
+    -- The chain must have the entry that the caller knows; a caller that knows none passes 0.
     IF p_anchor_entries <> 0 AND p_anchor_head <> ds.head THEN
         PERFORM FROM lapwing.entry WHERE ledger_id = p_ledger_id AND entry_id = p_anchor_entries AND chained = p_anchor_head;
         IF NOT FOUND THEN
@@ -239,12 +240,12 @@ BEGIN
             FROM lapwing.replay(ds, seen.charge_id, p_epoch, p_nonce, p_digest) AS r;
         RETURN;
     END IF;
-    -- The day only moves forwards: a clock that is put back does not give a day twice.
+    -- The day only moves forwards: setting the clock back does not give the same day twice.
     day_loss_of_all := p_loss + CASE WHEN ds.day >= today THEN ds.day_loss ELSE 0 END;
     day_loss_of_analyst := p_loss + CASE WHEN seen.day >= today THEN seen.day_loss ELSE 0 END;
     day_pure_of_all := p_pure + CASE WHEN ds.day >= today THEN ds.day_pure ELSE 0 END;
     day_pure_of_analyst := p_pure + CASE WHEN seen.day >= today THEN seen.day_pure ELSE 0 END;
-    -- A comparison with a limit that is NULL is not true: no limit.
+    -- A comparison with a limit of NULL is not true: NULL is no limit.
     IF lapwing.exceeds(p_loss, p_pure, ds.statement_loss_max, ds.statement_pure_max) THEN
         outcome := 'statement-limit'; RETURN;
     ELSIF lapwing.exceeds(day_loss_of_all, day_pure_of_all, ds.day_loss_max, ds.day_pure_max)
@@ -285,7 +286,7 @@ BEGIN
     o_state := lapwing.state_texts(ds);
 END $$;
 
--- What a new request for this much would come to: reserved, and undone. The rules are asked, not repeated.
+-- The outcome of a new request at this cost: it is reserved and undone, so that the rules are not repeated here.
 CREATE FUNCTION lapwing.would_reserve(p_ledger_id text, p_epoch text, p_analyst text, p_loss numeric, p_delta numeric, p_pure numeric)
 RETURNS text LANGUAGE plpgsql AS $$
 DECLARE said text;
@@ -299,7 +300,7 @@ BEGIN
     END;
 END $$;
 
--- Done again with the same nonce and the same bytes it changes nothing and says 'done': that is how a caller who lost the reply finds out.
+-- A repeated call with the same nonce and bytes changes nothing and returns 'done', so that a caller who lost the reply can find out.
 CREATE FUNCTION lapwing.commit(
     p_ledger_id text, p_epoch text, p_nonce text, p_charge_id bigint, p_digest text, p_loss numeric, p_delta numeric, p_pure numeric,
     p_payload bytea, OUT outcome text, OUT o_state text[]
@@ -355,10 +356,10 @@ BEGIN
     state := ds;
 END $$;
 
--- What was found may have been committed a moment ago and not be on the disk yet: the caller waits for that before it is shown to anybody.
+-- The result may have been committed a moment ago and not be on disk yet: the caller waits for that before showing it to anyone.
 -- p_analyst NULL: the owner's own view. Else only to an analyst who may ask, and others' answers only where they are shared. Of several, what
 -- this request of the analyst paid for itself (p_request_id, or a part of it) comes first; while that is still reserved, nothing is found. Then
--- the one that was committed first: what was given once is given ever after, so a plan that follows from it is made again as it was.
+-- the one that was committed first: the same answer is returned every time, so a plan that depends on it stays the same.
 CREATE FUNCTION lapwing.find_answer(p_ledger_id text, p_digest text, p_analyst text, p_request_id text,
     OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text) LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN c.state = 'committed' THEN c.charge_id END, c.payload, c.payload_digest

@@ -1,5 +1,5 @@
--- What those who ask may read. They may read no table: what is not here (the reservations and epochs of others, proposals, the terms of other
--- analysts) is for owners and for those who watch over the ledger.
+-- What curators may read. They may read no table: everything else (the reservations and epochs of others, proposals, the terms of other
+-- analysts) is for owners and monitors.
 
 CREATE FUNCTION lapwing.find_ledger(p_source_id text, p_fingerprint text, OUT agrees boolean, OUT known text[], OUT state lapwing.data_set)
 RETURNS SETOF record LANGUAGE sql STABLE AS $$
@@ -26,7 +26,7 @@ CREATE FUNCTION lapwing.newest_entries(p_ledger_id text, p_limit bigint) RETURNS
     SELECT * FROM lapwing.entry WHERE ledger_id = p_ledger_id ORDER BY entry_id DESC LIMIT p_limit
 $$;
 
--- p_analyst NULL: all. Else not what others paid for, unless that is shared.
+-- p_analyst NULL: everything. Else without the answers that others paid for, unless answers are shared.
 CREATE FUNCTION lapwing.bought(p_ledger_id text, p_version bigint, p_analyst text, p_limit bigint, OUT summary text, OUT loss numeric,
     OUT delta numeric, OUT pure numeric, OUT digest text, OUT purchase text) RETURNS SETOF record LANGUAGE sql STABLE AS $$
     SELECT c.summary, c.loss, c.delta, c.pure, c.digest, c.purchase FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id)
@@ -39,7 +39,7 @@ CREATE FUNCTION lapwing.purchase_of(p_ledger_id text, p_charge_id bigint) RETURN
     SELECT purchase FROM lapwing.charge WHERE ledger_id = p_ledger_id AND charge_id = p_charge_id
 $$;
 
--- What a receipt says about a committed charge.
+-- The statement of the receipt for a committed charge.
 CREATE FUNCTION lapwing.committed(p_ledger_id text, p_charge_id bigint, OUT analyst text, OUT request_id text, OUT digest text,
     OUT payload_digest text, OUT loss numeric, OUT delta numeric, OUT entry_id bigint, OUT chained text, OUT at text)
 RETURNS SETOF record LANGUAGE sql STABLE AS $$
