@@ -26,7 +26,7 @@ from tests.console.browser import DESKTOP, PHONE, Visited, chromium, reachable, 
 from tests.console.test_new_owner import write_loans
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import new_wired
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 HERE = Path(__file__).resolve().parent / "console"
 HEIGHT_MAX = 1_500

@@ -13,7 +13,7 @@ from tests.blind.conversation import Transcript, differences
 from tests.blind.doors import Size, blind
 from tests.blind.test_blind import DIFFERENT, EMPTY, WITHOUT
 from tests.blind.worlds import KINDS, open_world, signing_keys, write_world
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 from tests.server.worlds import PATIENT
 from tests.unit.cli.support import run
 

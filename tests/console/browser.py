@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwr
 from lapwing.demo import write_demo
 from lapwing.interfaces.http.identity.sessions import SignedIn
 from lapwing.receipts import new_key
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 AXE = "axe-core@4.14.0"
 START_SECONDS = 30
@@ -39,9 +39,9 @@ class Visited:
 
     def session_of(self, name: str) -> str:
         """A new session of somebody, as signing in would give it."""
-        office = self.under_test.office
+        app_state = self.under_test.app_state
         key_id = self.under_test.keys[name].split("_")[1]
-        return office.identities.sessions.begin(SignedIn(name, key_id), hours=1)
+        return app_state.identities.sessions.begin(SignedIn(name, key_id), hours=1)
 
     @contextmanager
     def page(

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 
 from lapwing.demo import write_demo
 from tests.console.browser import Visited, chromium, reachable, write_signed_demo
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 
 @pytest.fixture(scope="module")

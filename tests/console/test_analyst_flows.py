@@ -350,7 +350,7 @@ def test_history_leads_back_to_answers_for_nothing(visited: Visited, browser: Br
 
 
 def test_an_answer_can_be_sent_to_a_colleague(visited: Visited, browser: Browser) -> None:
-    identities = visited.under_test.office.identities
+    identities = visited.under_test.app_state.identities
     identities.grant("bo", Grant(Role.ANALYST, "*"))
     visited.under_test.keys["bo"], _ = identities.new_key("bo")
     with visited.page(browser) as page:

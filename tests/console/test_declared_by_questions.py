@@ -16,7 +16,7 @@ import pytest
 from lapwing.demo import write_demo
 from lapwing.interfaces.http.configuration import NewDataSettings
 from tests.console.visitor import Visitor
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 WORDS = ["Washington, D.C.", 'the "Hill"', " leading blank", "plain", '"all in quotes"']
 TYPED = """Washington, D.C.\r

@@ -16,7 +16,7 @@ from lapwing.interfaces.console.questions import PageQuestion
 from lapwing.interfaces.http.identity.rights import Grant, Role
 from tests.console.browser import Visited, reachable, settled, typed
 from tests.console.visitor import Visitor
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("console: browser")
 
@@ -43,7 +43,7 @@ def _hostile(directory: Path) -> None:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visited]:
     """A server whose every text is an attack."""
     with ServerUnderTest.over(_hostile, tmp_path_factory.mktemp("hostile")) as under_test, reachable(under_test) as found:
-        identities = under_test.office.identities
+        identities = under_test.app_state.identities
         identities.grant(MALLORY, Grant(Role.ANALYST, "*"))
         under_test.keys[MALLORY], _ = identities.new_key(MALLORY)
         yield found

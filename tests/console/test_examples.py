@@ -12,7 +12,7 @@ import pytest
 
 from lapwing.demo import write_demo
 from tests.console.visitor import Visitor
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 HEAD = 'format = 1\n[dataset]\nid = "small"\nunit = "person"\n[budget]\nepsilon = 2\n'
 PLACEHOLDER = re.compile(r'placeholder="(SELECT[^"]*)"')

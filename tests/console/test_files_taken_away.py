@@ -11,7 +11,7 @@ import pytest
 
 from lapwing.interfaces.console.questions import PageQuestion
 from tests.console.visitor import Visitor
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 HOSTILE = ('=HYPERLINK("http://x")', "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx", "plain", "-12.5", "it's = text")
 CATALOGUE = """

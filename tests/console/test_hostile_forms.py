@@ -11,7 +11,7 @@ import pytest
 
 from tests.console.browser import write_signed_demo
 from tests.console.visitor import Visitor
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("console: security")
 ADDRESSES = {

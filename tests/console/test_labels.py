@@ -8,7 +8,7 @@ from lapwing.interfaces.console.words.labels import ENTRIES, TYPES
 from lapwing.kernel.domains import Kind
 from lapwing.ledger.protocol import EntryKind
 from tests.console.visitor import Visitor
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 CELL = re.compile(r"<td>(.*?)</td>")
 

@@ -14,7 +14,7 @@ from lapwing.demo import write_demo
 from lapwing.interfaces.console.pages.answers import ROWS_MAX
 from lapwing.interfaces.console.questions import PageQuestion
 from tests.console.visitor import Visitor
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 MANY = "SELECT region, sex, birth_year, COUNT(*) AS n FROM patients WHERE birth_year > 2015 GROUP BY 1, 2, 3 ORDER BY n DESC"
 

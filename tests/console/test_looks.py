@@ -18,7 +18,7 @@ from lapwing.interfaces.console.questions import PageQuestion
 from lapwing.interfaces.http.configuration import NewDataSettings
 from tests.console.browser import DESKTOP, PHONE, Visited, axe_source, reachable, settled, typed, write_signed_demo
 from tests.meta.tree import ROOT
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("console: browser")
 

@@ -11,7 +11,7 @@ from lapwing.interfaces.console.questions import PageQuestion
 from tests.console.browser import PHONE, Visited, reachable
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import new_wired
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("console: browser")
 STATEMENT = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
@@ -182,7 +182,7 @@ def test_an_open_data_set_has_no_incidents(visited: Visited, browser: Browser) -
 
 
 def test_after_an_incident_an_owner_reads_what_to_do_and_opens_again(visited: Visited, browser: Browser) -> None:
-    served = visited.under_test.office.desk.of(visited.under_test.data_set)
+    served = visited.under_test.app_state.desk.of(visited.under_test.data_set)
     assert served is not None
     with served.opened() as opened:
         opened.curator.ledger.close("the engine failed")

@@ -13,8 +13,8 @@ from lapwing.interfaces.console.navigation import ENTRIES, NavigationEntry, data
 from lapwing.interfaces.console.questions import PageQuestion
 from lapwing.interfaces.http.identity.rights import Act
 from tests.console.visitor import Visitor
-from tests.server.office import PEOPLE, ServerUnderTest
 from tests.server.test_rights import ALLOWED
+from tests.server.under_test import PEOPLE, ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("console: rights")
 

@@ -11,7 +11,7 @@ from lapwing.interfaces.console.mounting import ROUTERS
 from lapwing.interfaces.console.questions import PageQuestion
 from lapwing.interfaces.console.visits import FIELDS_MAX, TOKEN_FIELD
 from tests.console.visitor import Visitor
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("console: security")
 

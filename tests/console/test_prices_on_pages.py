@@ -9,7 +9,7 @@ import pytest
 
 from lapwing.interfaces.console.questions import PageQuestion
 from tests.console.visitor import Visitor, forms_of
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("console: prices")
 

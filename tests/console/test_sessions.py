@@ -16,7 +16,7 @@ from lapwing.interfaces.http.identity.rights import Grant, Role
 from lapwing.interfaces.http.identity.sessions import SignedIn
 from lapwing.interfaces.http.rates import Rates
 from tests.console.visitor import Visitor, forms_of
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("console: sessions")
 
@@ -67,7 +67,7 @@ def test_a_wrong_key_signs_nobody_in(server: ServerUnderTest, key: str) -> None:
 
 
 def test_a_good_key_signs_in_whatever_its_address_did(server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server.office, "failures", Rates(0.01, 2))
+    monkeypatch.setattr(server.app_state, "failures", Rates(0.01, 2))
     for key, expected in (("", 401), ("", 401), ("", 401), ("rubbish", 401), ("lw_no", 401), ("rubbish", 429)):
         assert Visitor(server).submit("/console/sign-in", "/console/sign-in", key=key).status_code == expected
     ada = Visitor(server)
@@ -115,7 +115,7 @@ def test_over_tls_the_cookie_is_for_this_host_and_tls_alone(tmp_path: Path) -> N
 
 
 def test_what_is_withdrawn_or_revoked_is_gone_at_once(server: ServerUnderTest) -> None:
-    identities = server.office.identities
+    identities = server.app_state.identities
     identities.grant("brief", Grant(Role.ANALYST, server.data_set))
     server.keys["brief"], entry = identities.new_key("brief")
     brief = Visitor(server)
@@ -150,7 +150,7 @@ def test_a_session_ends_by_itself_and_all_end_with_a_restore(tmp_path: Path) -> 
 def test_signing_in_is_in_the_audit_log_and_no_key_is(server: ServerUnderTest) -> None:
     Visitor(server).sign_in("aude")
     Visitor(server).submit("/console/sign-in", "/console/sign-in", key="lw_wrong-key-of-somebody")
-    text = server.office.configuration.audit_path(server.home).read_text()
+    text = server.app_state.configuration.audit_path(server.home).read_text()
     assert '"who": "aude", "credential": "key ' in text
     assert '"act": "sign-in", "data_set": "", "outcome": "unauthenticated"' in text
     assert server.keys["aude"] not in text

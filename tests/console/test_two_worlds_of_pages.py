@@ -22,8 +22,8 @@ from lapwing.interfaces.http.configuration import NewDataSettings
 from tests.console.visitor import Visitor
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import Wired, new_wired
-from tests.server.office import ServerUnderTest
 from tests.server.test_declaring import loans_body, write_loans
+from tests.server.under_test import ServerUnderTest
 from tests.server.worlds import CANARY, audit_log, counts, no_canary, two_servers, with_one_more
 from tests.support.sizes import size
 

@@ -12,7 +12,7 @@ from lapwing.demo import write_demo
 from lapwing.interfaces.console.questions import PageQuestion
 from lapwing.interfaces.http.configuration import MomentSettings, ServerLimits
 from tests.console.visitor import Visitor, forms_of
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("console: sessions")
 PATIENCE_SECONDS = 60

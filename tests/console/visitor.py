@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2 as httpx
 
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from lapwing.demo import write_demo
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 
 @pytest.fixture(scope="module")

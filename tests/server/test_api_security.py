@@ -13,8 +13,8 @@ from fastapi.routing import APIRoute
 from lapwing.interfaces.http.identity.identities import Identities
 from lapwing.interfaces.http.identity.rights import RIGHTS, Grant, Role
 from tests.meta.tree import DOCS, ROOT
-from tests.server.office import ServerUnderTest
 from tests.server.test_rights import OPEN, ROUTES
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: api security")
 PAGE = DOCS / "explanation" / "api-security.md"
@@ -30,8 +30,8 @@ def _path(template: str) -> str:
 @pytest.fixture(scope="module")
 def bo(server: ServerUnderTest) -> str:
     """The key of a second analyst."""
-    server.office.identities.grant("bo", Grant(Role.ANALYST, "*"))
-    return server.office.identities.new_key("bo")[0]
+    server.app_state.identities.grant("bo", Grant(Role.ANALYST, "*"))
+    return server.app_state.identities.new_key("bo")[0]
 
 
 # -- 1: objects of others ---------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from lapwing.demo import write_demo
 from lapwing.errors import Incident
 from lapwing.interfaces.http.configuration import MomentSettings, ServerLimits
 from lapwing.interfaces.http.rates import Rates
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: asking")
 
@@ -156,7 +156,7 @@ def test_many_at_once_are_all_answered(server: ServerUnderTest) -> None:
 def test_too_long_a_body_and_too_many_calls_are_refused(server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     reply = server.call("POST", "/v1/data-sets/{d}/ask", content=b" " * 300_000, headers={"Content-Type": "application/json"})
     assert (reply.status_code, reply.json()["code"]) == (413, "body-too-large")
-    monkeypatch.setattr(server.office, "rates", Rates(0.01, 2))
+    monkeypatch.setattr(server.app_state, "rates", Rates(0.01, 2))
     assert [server.call("GET", "/v1/me").status_code for _ in range(3)] == [200, 200, 429]
     assert server.call("GET", "/v1/me", by="aude").status_code == 200
 
@@ -182,7 +182,7 @@ def test_health_is_for_everybody_and_metrics_for_operators(server: ServerUnderTe
 
 def test_the_audit_log_says_who_and_what_came_of_it(server: ServerUnderTest) -> None:
     server.ask("SELECT COUNT(*) FROM nowhere")
-    lines = server.office.configuration.audit_path(server.home).read_text().splitlines()
+    lines = server.app_state.configuration.audit_path(server.home).read_text().splitlines()
     assert '"who": "ada"' in lines[-1]
     assert '"act": "ask"' in lines[-1]
     assert '"outcome": "unknown-table"' in lines[-1]

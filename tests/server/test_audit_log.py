@@ -22,7 +22,7 @@ from lapwing.errors import CallRefused
 from lapwing.interfaces.http.configuration import ListenTo
 from lapwing.interfaces.http.operation.audit_log import AuditLog
 from tests.faults.disk import SmallDisk, may_mount
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 ROOT = Path(__file__).parents[2]
 WRITERS, LINES = 4, 400

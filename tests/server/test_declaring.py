@@ -16,7 +16,7 @@ import pytest
 from lapwing.demo import write_demo
 from lapwing.interfaces.http.configuration import NewDataSettings
 from lapwing.interfaces.http.identity.rights import Grant, Role
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: declaring")
 FILE_COLUMNS = ["Reader", "Branch", "Day", "Days kept"]
@@ -225,8 +225,8 @@ def test_names_of_columns_cannot_become_lines(server: ServerUnderTest) -> None:
 
 
 def test_an_owner_of_one_data_set_declares_none(server: ServerUnderTest) -> None:
-    server.office.identities.grant("lone", Grant(Role.OWNER, server.data_set))
-    key, _ = server.office.identities.new_key("lone")
+    server.app_state.identities.grant("lone", Grant(Role.OWNER, server.data_set))
+    key, _ = server.app_state.identities.new_key("lone")
     for method, path, body in (("GET", "/v1/sources", None), ("POST", "/v1/data-sets", loans_body(data_set="other"))):
         reply = server.call(method, path, token=key, json=body)
         assert (reply.status_code, reply.json()["code"]) == (403, "forbidden")

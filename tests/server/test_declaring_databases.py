@@ -12,7 +12,7 @@ from lapwing.errors import LapwingError
 from lapwing.interfaces.http.configuration import NamedDatabase, NewDataSettings, read_configuration
 from tests.console.library import Library, messy_library
 from tests.ledger.cluster import Cluster
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 OWNER, READER = "library_keeper", "library_reader"
 SECRETS = (READER, OWNER, "lapwing-pg", "dbname", "nowhere.invalid")

@@ -14,7 +14,7 @@ import pytest
 from lapwing.errors import LapwingError
 from lapwing.interfaces.http.identity import tokens as tokens_module
 from lapwing.interfaces.http.identity.tokens import Issuer, Tokens, fetch_json
-from tests.server.office import AUDIENCE, ISSUER, ServerUnderTest, Signer
+from tests.server.under_test import AUDIENCE, ISSUER, ServerUnderTest, Signer
 
 pytestmark = pytest.mark.xdist_group("server: tokens")
 Reply = Callable[[BaseHTTPRequestHandler], None]
@@ -173,7 +173,7 @@ def test_callers_are_told_no_more_than_that_it_cannot_be_answered(server: Server
     def away(_: str) -> object:
         raise OSError("connect to 10.1.2.3 failed")
 
-    monkeypatch.setattr(server.office, "tokens", Tokens(Issuer(ISSUER, AUDIENCE), away))
+    monkeypatch.setattr(server.app_state, "tokens", Tokens(Issuer(ISSUER, AUDIENCE), away))
     reply = server.call("GET", "/v1/me", token=server.signer.token("ada"))
     assert reply.status_code == 503
     assert "10.1.2.3" not in reply.text

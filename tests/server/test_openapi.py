@@ -8,7 +8,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 from tests.support.sizes import size
 
 pytestmark = pytest.mark.xdist_group("server: openapi")

@@ -25,8 +25,8 @@ from lapwing.interfaces.http.identity.provider_sign_in import BACK, ProviderSign
 from lapwing.interfaces.http.identity.rights import Grant, Role
 from lapwing.interfaces.http.identity.tokens import Issuer, Tokens
 from tests.console.visitor import Visitor
-from tests.server.office import ServerUnderTest
 from tests.server.process import free_port
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: openid provider")
 HERE = Path(__file__).parent / "provider"
@@ -116,9 +116,9 @@ def signing(server: ServerUnderTest, provider: RealProvider, monkeypatch: pytest
     configuration = ServerConfiguration(
         oidc=Provider(issuer=provider.issuer, audience="lapwing", client_id="console"), console=ConsoleSettings(url=CONSOLE)
     )
-    found = provider_sign_in(configuration, server.office.identities.wire_secret())
+    found = provider_sign_in(configuration, server.app_state.identities.wire_secret())
     assert found is not None
-    monkeypatch.setattr(server.office, "provider", found)
+    monkeypatch.setattr(server.app_state, "provider", found)
     return found
 
 
@@ -133,7 +133,7 @@ def _at_the_provider(address: str) -> str:
 
 
 def test_people_sign_in_at_the_provider(server: ServerUnderTest, signing: ProviderSignIn) -> None:
-    server.office.identities.grant("group:staff", Grant(Role.AUDITOR, "*"))
+    server.app_state.identities.grant("group:staff", Grant(Role.AUDITOR, "*"))
     person = Visitor(server)
     page = person.get(f"/console/d/{server.data_set}").headers["location"]
     assert "Sign in with your organisation" in person.get(page).text
@@ -152,7 +152,7 @@ def test_people_sign_in_at_the_provider(server: ServerUnderTest, signing: Provid
     assert ">ada</span>" in seen.text
     assert f"/console/d/{server.data_set}/ledger" in seen.text, "by the group that the provider names"
     assert person.get(back).status_code == 401, "and once"
-    server.office.identities.withdraw("group:staff", Grant(Role.AUDITOR, "*"))
+    server.app_state.identities.withdraw("group:staff", Grant(Role.AUDITOR, "*"))
     assert f"/console/d/{server.data_set}/ledger" not in person.get("/console/d/{d}").text
 
 
@@ -181,7 +181,7 @@ def test_without_a_provider_there_is_no_way_to_it(server: ServerUnderTest) -> No
 
 
 def test_tokens_of_a_real_provider(server: ServerUnderTest, provider: RealProvider, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server.office, "tokens", Tokens(Issuer(provider.issuer, "lapwing")))
+    monkeypatch.setattr(server.app_state, "tokens", Tokens(Issuer(provider.issuer, "lapwing")))
     good = provider.token("ada", "lapwing")
     me = server.call("GET", "/v1/me", token=good)
     assert (me.status_code, me.json()["name"]) == (200, "ada")

@@ -27,7 +27,7 @@ from tests.console.visitor import Visitor, forms_of
 from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, ROLES, Cluster
 from tests.ledger.wired import new_wired
 from tests.server.fleet import url_of
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: owner's role")
 COUNT = {"sql": "SELECT COUNT(*) AS n FROM patients", "epsilon": "0.05"}
@@ -216,8 +216,8 @@ def test_a_right_that_was_lost_is_no_reason_to_come_again(guided: Guided) -> Non
     with guided.opened() as opened:
         opened.curator.reopen("for this test")
         admit_share(opened.curator, "bea", None, by="olga", reason="")
-    guided.server.office.identities.grant("bea", Grant(Role.ANALYST, "*"))
-    guided.server.keys["bea"] = guided.server.office.identities.new_key("bea")[0]
+    guided.server.app_state.identities.grant("bea", Grant(Role.ANALYST, "*"))
+    guided.server.keys["bea"] = guided.server.app_state.identities.new_key("bea")[0]
     rights = "ALL ROUTINES IN SCHEMA lapwing"
     with guided.cluster.superuser(guided.database) as superuser:
         superuser.execute(f"REVOKE EXECUTE ON {rights} FROM {ROLES.curators}".encode())
@@ -234,7 +234,7 @@ def test_a_right_that_was_lost_is_no_reason_to_come_again(guided: Guided) -> Non
 def test_a_right_that_was_lost_in_the_database_of_identities(guided: Guided, monkeypatch: pytest.MonkeyPatch) -> None:
     database = guided.cluster.new_database()
     ours = Identities(url_of(guided.cluster.dsn(database, role="lapwing_owner")))
-    monkeypatch.setattr(guided.server.office, "identities", ours)
+    monkeypatch.setattr(guided.server.app_state, "identities", ours)
     key, _ = ours.new_key("ada")
     assert guided.server.call("GET", "/v1/me", token=key).status_code == 200
     with guided.cluster.superuser(database) as superuser:
@@ -248,7 +248,7 @@ def test_a_right_that_was_lost_in_the_database_of_identities(guided: Guided, mon
 def test_a_server_with_an_owners_connection_does_them(guided: Guided, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where somebody prefers it so."""
     monkeypatch.setenv("LAPWING_DATABASE", guided.cluster.dsn(guided.database, role=APP_ROLE))
-    served = guided.server.office.desk.served[guided.server.data_set]
+    served = guided.server.app_state.desk.served[guided.server.data_set]
     assert served.close_if_idle()
     try:
         assert guided.server.call("PUT", "/v1/data-sets/{d}/analysts/fay", by="olga", json={}).status_code == 200

@@ -14,7 +14,7 @@ from lapwing.errors import PreparationError
 from lapwing.interfaces.http import progress_events
 from lapwing.interfaces.http.progress_events import Step, events
 from lapwing.owner.spending_report import entries_digest
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: owning")
 VERSIONS = "/v1/data-sets/{d}/versions"

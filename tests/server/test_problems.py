@@ -18,7 +18,7 @@ from lapwing.interfaces.http.configuration import MomentSettings, ServerLimits
 from lapwing.interfaces.http.identity.identities import Identities
 from lapwing.interfaces.http.problems import problem, shown, status_of
 from lapwing.interfaces.python.problems import error_of
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: problems")
 
@@ -124,7 +124,7 @@ def test_more_than_can_wait_is_refused_and_the_rest_is_answered(tmp_path: Path) 
 def test_too_many_calls_are_told_so_with_a_time(server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     from lapwing.interfaces.http.rates import Rates
 
-    monkeypatch.setattr(server.office, "rates", Rates(0.5, 1))
+    monkeypatch.setattr(server.app_state, "rates", Rates(0.5, 1))
     server.call("GET", "/v1/me")
     reply = server.call("GET", "/v1/me")
     assert (reply.status_code, reply.json()["code"]) == (429, "too-many-requests")

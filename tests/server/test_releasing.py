@@ -18,7 +18,7 @@ from lapwing.interfaces.http.configuration import MomentSettings
 from lapwing.interfaces.python.remote import AsyncDataSet, RemoteDataSet
 from lapwing.interfaces.python.remote_releases import RemoteRelease
 from lapwing.owner.release_file import release_in
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: releasing")
 

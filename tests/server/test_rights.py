@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lapwing.interfaces.http.identity.rights import EVERY, RIGHTS, Act, Grant, Identity, Role
-from tests.server.office import PEOPLE, ServerUnderTest
+from tests.server.under_test import PEOPLE, ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: rights")
 
@@ -127,7 +127,7 @@ def test_grants_are_for_the_data_set_they_name() -> None:
 
 
 def test_a_key_may_be_narrower_than_its_person(server: ServerUnderTest) -> None:
-    identities = server.office.identities
+    identities = server.app_state.identities
     identities.grant("ada", Grant(Role.OWNER, "elsewhere"))
     other, _ = identities.new_key("ada", data_set="elsewhere")
     assert server.call("GET", "/v1/data-sets/{d}", token=other).status_code == 404
@@ -138,7 +138,7 @@ def test_a_key_may_be_narrower_than_its_person(server: ServerUnderTest) -> None:
 
 
 def test_what_is_withdrawn_is_gone_at_once(server: ServerUnderTest) -> None:
-    identities = server.office.identities
+    identities = server.app_state.identities
     identities.grant("brief", Grant(Role.ANALYST, server.data_set))
     key, entry = identities.new_key("brief")
     assert server.call("GET", "/v1/data-sets/{d}", token=key).status_code == 200

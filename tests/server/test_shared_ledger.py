@@ -22,7 +22,7 @@ from tests.console.visitor import Visitor
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import new_wired
 from tests.server.fleet import url_of
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: shared ledger")
 COUNT = "SELECT COUNT(*) AS n FROM patients"
@@ -46,7 +46,7 @@ def test_the_ledger_refuses_whom_no_owner_admitted(shared: ServerUnderTest) -> N
     assert answer.status_code == 200, answer.text
     own = shared.call("GET", "/v1/data-sets/{d}/budget").json()["own"]
     assert float(own["spent"]) > 0
-    with shared.office.desk.served[shared.data_set].opened() as opened:
+    with shared.app_state.desk.served[shared.data_set].opened() as opened:
         assert isinstance(opened.curator.ledger, SharedPostgresLedger)
 
 
@@ -56,8 +56,8 @@ def test_receipts_are_for_whoever_paid_and_for_those_who_check(shared: ServerUnd
     charge = told["charge_id"]
     assert shared.call("GET", f"/v1/data-sets/{{d}}/receipts/{charge}").json()["receipt"] == told
     assert shared.call("GET", f"/v1/data-sets/{{d}}/receipts/{charge}", by="aude").json()["receipt"] == told
-    shared.office.identities.grant("bo", Grant(Role.ANALYST, "*"))
-    key, _ = shared.office.identities.new_key("bo")
+    shared.app_state.identities.grant("bo", Grant(Role.ANALYST, "*"))
+    key, _ = shared.app_state.identities.new_key("bo")
     assert shared.call("GET", f"/v1/data-sets/{{d}}/receipts/{charge}", token=key).json()["code"] == "receipt-missing"
     assert shared.call("GET", "/v1/data-sets/{d}/receipts/99999", by="aude").status_code == 404
     check(receipt_value(json.dumps(told)), shared.home / "keys")
@@ -66,8 +66,8 @@ def test_receipts_are_for_whoever_paid_and_for_those_who_check(shared: ServerUnd
 def test_a_shared_answer_says_nothing_of_who_paid_for_it(shared: ServerUnderTest) -> None:
     for name in ("ada", "bo"):
         shared.call("PUT", f"/v1/data-sets/{{d}}/analysts/{name}", by="olga", json={})
-    shared.office.identities.grant("bo", Grant(Role.ANALYST, "*"))
-    key, _ = shared.office.identities.new_key("bo")
+    shared.app_state.identities.grant("bo", Grant(Role.ANALYST, "*"))
+    key, _ = shared.app_state.identities.new_key("bo")
     asked = {"sql": "SELECT COUNT(*) AS n FROM patients WHERE NOT smoker", "epsilon": "0.02"}
     wanted = {"name": "for_all", "table": "patients", "wanted": [{"kind": "marginals", "columns": ["sex"]}], "epsilon": "0.02"}
     named = {"Idempotency-Key": "the-name-of-this-request"}
@@ -155,8 +155,8 @@ def test_a_receipt_is_checked_over_http(shared: ServerUnderTest) -> None:
 
 
 def test_whoever_is_suspended_asks_no_more(shared: ServerUnderTest) -> None:
-    shared.office.identities.grant("guest", Grant(Role.ANALYST, "*"))
-    key, _ = shared.office.identities.new_key("guest")
+    shared.app_state.identities.grant("guest", Grant(Role.ANALYST, "*"))
+    key, _ = shared.app_state.identities.new_key("guest")
     assert shared.call("PUT", "/v1/data-sets/{d}/analysts/guest", by="olga", json={}).status_code == 200
     ask = {"sql": COUNT, "epsilon": "0.01"}
     assert shared.call("POST", "/v1/data-sets/{d}/ask", token=key, json=ask).status_code == 200
@@ -189,7 +189,7 @@ def test_many_ask_at_once_and_the_ledger_agrees(shared: ServerUnderTest) -> None
 def test_who_paid_for_the_same_at_the_same_time_gets_their_own_again(shared: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     shared.call("PUT", "/v1/data-sets/{d}/analysts/ada", by="olga", json={"share": 0.9})
     monkeypatch.setattr(
-        shared.office.desk.served[shared.data_set], "moments", PublicMoments(1.0)
+        shared.app_state.desk.served[shared.data_set], "moments", PublicMoments(1.0)
     )  # all have paid when the first is answered
     sql, gate = "SELECT SUM(minutes) AS m FROM visits WHERE minutes > 7", threading.Barrier(6)
     first: dict[str, httpx.Response] = {}
@@ -215,15 +215,15 @@ def test_while_the_database_of_identities_is_away_callers_are_told_to_come_again
     shared: ServerUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     away = sa.create_engine("postgresql+psycopg://nobody@/nothing?host=/nonexistent")
-    monkeypatch.setattr(shared.office.identities, "_engine", away)
+    monkeypatch.setattr(shared.app_state.identities, "_engine", away)
     reply = shared.ask(COUNT, epsilon="0.05")
     assert (reply.status_code, reply.json()["code"], reply.headers["retry-after"]) == (503, "unavailable", "1")
     assert shared.call("GET", "/health/ready").status_code == 503
 
 
 def test_an_owner_decides_whether_answers_are_shared(shared: ServerUnderTest) -> None:
-    shared.office.identities.grant("cy", Grant(Role.ANALYST, "*"))
-    key, _ = shared.office.identities.new_key("cy")
+    shared.app_state.identities.grant("cy", Grant(Role.ANALYST, "*"))
+    key, _ = shared.app_state.identities.new_key("cy")
     for name in ("ada", "cy"):
         shared.call("PUT", f"/v1/data-sets/{{d}}/analysts/{name}", by="olga", json={"share": 0.9})
     body = {"sql": "SELECT COUNT(*) AS n FROM patients WHERE NOT smoker", "epsilon": "0.013"}
@@ -241,9 +241,9 @@ def test_an_owner_decides_whether_answers_are_shared(shared: ServerUnderTest) ->
 
 
 def test_one_analyst_cannot_spend_what_belongs_to_all(shared: ServerUnderTest) -> None:
-    shared.office.identities.grant("greedy", Grant(Role.ANALYST, "*"))
-    shared.office.identities.grant("modest", Grant(Role.ANALYST, "*"))
-    keys = {name: shared.office.identities.new_key(name)[0] for name in ("greedy", "modest")}
+    shared.app_state.identities.grant("greedy", Grant(Role.ANALYST, "*"))
+    shared.app_state.identities.grant("modest", Grant(Role.ANALYST, "*"))
+    keys = {name: shared.app_state.identities.new_key(name)[0] for name in ("greedy", "modest")}
     assert shared.call("PUT", "/v1/data-sets/{d}/analysts/greedy", by="olga", json={"share": 0.01}).status_code == 200
     assert shared.call("PUT", "/v1/data-sets/{d}/analysts/modest", by="olga", json={}).status_code == 200
 

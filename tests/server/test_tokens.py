@@ -20,7 +20,7 @@ from lapwing.interfaces.http.identity.provider_sign_in import ProviderSignIn
 from lapwing.interfaces.http.identity.rights import Grant, Role
 from lapwing.interfaces.http.identity.tokens import UNKNOWN_KEY_SECONDS, WAITING_MAX, Issuer, TokenHolder, Tokens
 from lapwing.interfaces.http.rates import Rates, sender
-from tests.server.office import AUDIENCE, ISSUER, ServerUnderTest, Signer
+from tests.server.under_test import AUDIENCE, ISSUER, ServerUnderTest, Signer
 
 pytestmark = pytest.mark.xdist_group("server: tokens")
 
@@ -130,14 +130,14 @@ def test_a_provider_that_is_another_is_an_error_and_nobody_comes_in() -> None:
 
 
 def test_groups_of_the_provider_have_roles(server: ServerUnderTest) -> None:
-    server.office.identities.grant("group:statistics", Grant(Role.ANALYST, server.data_set))
+    server.app_state.identities.grant("group:statistics", Grant(Role.ANALYST, server.data_set))
     token = server.signer.token("new", groups=["statistics", 7, "other"])
     assert server.call("GET", "/v1/me", token=token).json()["data_sets"] == {server.data_set: ["analyst"]}
     assert server.call("GET", "/v1/me", token=server.signer.token("new", groups="statistics")).json()["data_sets"] == {}
 
 
 def test_keys_expire_and_are_revoked(server: ServerUnderTest) -> None:
-    identities = server.office.identities
+    identities = server.app_state.identities
     key, entry = identities.new_key("ada", days=1)
     assert _status(server, key) == 200
     past = (datetime.now(UTC) - timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -152,7 +152,7 @@ def test_keys_expire_and_are_revoked(server: ServerUnderTest) -> None:
 
 
 def test_no_secret_is_kept(server: ServerUnderTest) -> None:
-    key, _ = server.office.identities.new_key("ada")
+    key, _ = server.app_state.identities.new_key("ada")
     secret = key.split("_", 2)[2].encode()
     stored = [path.read_bytes() for path in server.home.glob("identities.db*")]
     assert stored
@@ -171,14 +171,14 @@ def test_a_key_is_of_a_person_for_a_bounded_time(tmp_path: object) -> None:
 
 
 def test_wrong_credentials_from_one_address_are_slowed_down(server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server.office, "failures", Rates(0.01, 3))
+    monkeypatch.setattr(server.app_state, "failures", Rates(0.01, 3))
     seen = [server.call("GET", "/v1/me", token="rubbish").status_code for _ in range(5)]
     assert seen == [401, 401, 401, 429, 429]
 
 
 def test_a_good_credential_passes_whatever_its_address_did(server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others share an address: behind a router, a proxy, or as a page in somebody's browser that calls this machine."""
-    monkeypatch.setattr(server.office, "failures", Rates(0.01, 3))
+    monkeypatch.setattr(server.app_state, "failures", Rates(0.01, 3))
     assert {server.call("GET", "/v1/me", by=None).status_code for _ in range(9)} == {401}, "no credential is no wrong one"
     assert server.call("GET", "/v1/me", token="rubbish").status_code == 401
     assert {server.call("GET", "/v1/me", token="lw_no").status_code for _ in range(9)} == {401, 429}

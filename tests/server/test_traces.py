@@ -15,7 +15,7 @@ from lapwing.interfaces.http.call_notes import CallNotes
 from lapwing.interfaces.http.operation import traces
 from lapwing.interfaces.http.operation.traces import MILLISECOND, NoTraces, RepliedCall, coarse, traces_to
 from tests.server.collector import attributes, collector
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: traces")
 SQL = "SELECT COUNT(*) AS n FROM patients"
@@ -24,7 +24,7 @@ HELD = "held until a public moment"
 
 def _lines(server: ServerUnderTest) -> list[dict[str, object]]:
     """What the audit log says of calls that have ended."""
-    lines = [json.loads(line) for line in server.office.configuration.audit_path(server.home).read_text().splitlines()]
+    lines = [json.loads(line) for line in server.app_state.configuration.audit_path(server.home).read_text().splitlines()]
     return [line for line in lines if line["outcome"] != "begun"]
 
 

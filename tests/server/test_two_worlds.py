@@ -14,7 +14,7 @@ from lapwing.audit.lists.second_list import second_list
 from lapwing.demo import write_demo
 from lapwing.engines.duckdb.snapshot import DuckDBSnapshot
 from lapwing.errors import Incident
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 from tests.server.worlds import CANARY, MOMENTS, audit_log, counts, no_canary, two_servers, with_one_more
 from tests.support.sizes import size
 

@@ -15,7 +15,7 @@ from tests.console.visitor import Visitor
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import new_wired
 from tests.server.fleet import url_of
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: shared ledger")
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
@@ -28,8 +28,8 @@ def apart(shared_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> 
     home, dsn = tmp_path_factory.mktemp("apart"), shared_cluster.dsn(shared_cluster.new_database())
     identities = url_of(shared_cluster.dsn(shared_cluster.new_database(), role="postgres"))
     with ServerUnderTest.over(lambda _: new_wired(home, dsn), home, identities=identities) as under_test:
-        under_test.office.identities.grant("eve", Grant(Role.ANALYST, "*"))
-        under_test.keys["eve"] = under_test.office.identities.new_key("eve")[0]
+        under_test.app_state.identities.grant("eve", Grant(Role.ANALYST, "*"))
+        under_test.keys["eve"] = under_test.app_state.identities.new_key("eve")[0]
         for name in ("ada", "eve"):
             assert under_test.call("PUT", f"/v1/data-sets/{{d}}/analysts/{name}", by="olga", json={"share": 0.9}).status_code == 200
         limits = {"answers_shared": False, "reason": "each pays"}
@@ -108,7 +108,7 @@ def test_pages_show_nothing_of_others(apart: ServerUnderTest) -> None:
 
 
 def test_what_a_session_of_weights_told_is_of_whoever_paid(apart: ServerUnderTest) -> None:
-    with apart.office.desk.served[apart.data_set].opened() as opened:
+    with apart.app_state.desk.served[apart.data_set].opened() as opened:
         session = plan_weights(opened.curator, ("sex", "smoker"), alpha="0.4", starts=1, rows=20_000, table="patients", analyst="ada")
         with session:
             told = session.ask("SELECT COUNT(*) FROM patients WHERE smoker")

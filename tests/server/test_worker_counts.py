@@ -21,7 +21,7 @@ from lapwing.interfaces.http.operation.metrics import Metrics
 from lapwing.interfaces.http.operation.worker_counts import LEFT_OUT, SAMPLES_MAX, WorkerCounts, begin_anew
 from lapwing.interfaces.http.release_schedule import PublicMoments
 from lapwing.ledger.glance import local_balance
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 WORKER = """
 import sys, time
@@ -169,7 +169,7 @@ def test_an_answer_is_not_counted_before_its_moment(server: ServerUnderTest, mon
         return int(line.removeprefix(sample))
 
     server.ask("SELECT COUNT(*) AS n FROM patients WHERE smoker", epsilon="0.01")  # from here on everything is loaded
-    monkeypatch.setattr(server.office.desk.served[server.data_set], "moments", PublicMoments(4.0, fixed=True))
+    monkeypatch.setattr(server.app_state.desk.served[server.data_set], "moments", PublicMoments(4.0, fixed=True))
     before = counted()
     asked = threading.Thread(target=lambda: server.ask("SELECT COUNT(*) AS n FROM patients", epsilon="0.01"))
     asked.start()

@@ -32,7 +32,7 @@ from lapwing.kernel.laws import Sampler
 from lapwing.kernel.permit import Permit
 from lapwing.kernel.release import NoisyTable, Released, release
 from tests.server.collector import Collector, attributes, collector
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 
 CANARY = "zq-canary-7f3a"
 CANARY_NUMBER = 77_770_777
@@ -133,7 +133,7 @@ def _spans(traces: Collector) -> list[tuple[str, dict[str, Any]]]:
 
 def audit_log(world: ServerUnderTest) -> list[dict[str, Any]]:
     """Lines of the audit log without what is drawn anew; the number of a key is."""
-    text = no_canary(world.office.configuration.audit_path(world.home).read_text())
+    text = no_canary(world.app_state.configuration.audit_path(world.home).read_text())
     lines = [json.loads(line) for line in text.splitlines()]
     kept = [{key: value for key, value in line.items() if key not in ("at", "request")} for line in lines]
     return [line | {"credential": re.sub(r"key [0-9a-f]+", "key", line["credential"])} for line in kept]

@@ -17,7 +17,7 @@ from tests.wire.world import WireUnderTest, wire_over
 
 
 def lines_of(wire: WireUnderTest) -> list[dict[str, Any]]:
-    path = wire.server.office.configuration.audit_path(wire.server.home)
+    path = wire.server.app_state.configuration.audit_path(wire.server.home)
     return [json.loads(line) for line in path.read_text(encoding="ascii").splitlines()]
 
 

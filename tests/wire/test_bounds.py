@@ -56,7 +56,7 @@ def raw(wire: WireUnderTest) -> RawClient:
 
 def running_backends(wire: WireUnderTest) -> int:
     """How many statements of the wire run in the shadow now."""
-    settings = wire.server.office.configuration.wire
+    settings = wire.server.app_state.configuration.wire
     assert settings is not None
     with psycopg.connect(wire.cluster.dsn("postgres", role="postgres"), autocommit=True) as shadow:
         query = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s AND state = 'active' AND query LIKE '%%count%%series%%series%%'"

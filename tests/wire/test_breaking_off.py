@@ -24,7 +24,7 @@ def _client(wire: WireUnderTest) -> RawClient:
 
 def _answers_leave_after(wire: WireUnderTest, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """They are charged before that."""
-    monkeypatch.setattr(wire.server.office.desk.served[wire.server.data_set], "moments", PublicMoments(seconds, True, fixed=True))
+    monkeypatch.setattr(wire.server.app_state.desk.served[wire.server.data_set], "moments", PublicMoments(seconds, True, fixed=True))
 
 
 def _notices(told: list[Message]) -> list[str]:

@@ -37,7 +37,7 @@ def written(text: str) -> WrittenQuery:
 
 
 def _session_dsn(wire: WireUnderTest) -> str:
-    settings = wire.server.office.configuration.wire
+    settings = wire.server.app_state.configuration.wire
     assert settings is not None
     return wire.cluster.dsn(wire.server.data_set, role=settings.role)
 

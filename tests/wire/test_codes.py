@@ -100,7 +100,7 @@ def test_a_statement_is_broken_off_when_asked_and_charged_once(wire: WireUnderTe
 
 
 def test_the_shadow_is_made_only_where_it_is_safe(wire: WireUnderTest) -> None:
-    settings = wire.server.office.configuration.wire
+    settings = wire.server.app_state.configuration.wire
     assert settings is not None
     wrong = [("postgres", "wire_other"), (wire.server.data_set, "postgres")]
     for database, role in wrong:
@@ -129,7 +129,7 @@ def test_a_wrong_name_and_a_wrong_key_look_the_same(wire: WireUnderTest, who: st
 
 
 def test_a_good_key_passes_whatever_its_address_did(wire: WireUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire.server.office, "failures", Rates(0.01, 2))
+    monkeypatch.setattr(wire.server.app_state, "failures", Rates(0.01, 2))
     for expected in ("unauthenticated", "unauthenticated", "too-many-requests", "too-many-requests"):
         with RawClient(wire.port, "ada", "lw_wrong", wire.server.data_set) as client:
             assert error_fields(client.greeting[-1][1])["D"] == f"lapwing code: {expected}"
@@ -151,10 +151,10 @@ def test_nobody_without_a_role_is_let_in_and_owners_do_not_ask(wire: WireUnderTe
 
 
 def test_a_key_that_is_revoked_ends_its_sessions(wire: WireUnderTest) -> None:
-    key, entry = wire.server.office.identities.new_key("ada")
+    key, entry = wire.server.app_state.identities.new_key("ada")
     with psycopg.connect(wire.dsn(password=key), autocommit=True) as connection:
         assert connection.execute("SELECT COUNT(*) AS n FROM patients").fetchall()
-        assert wire.server.office.identities.revoke(entry.key_id)
+        assert wire.server.app_state.identities.revoke(entry.key_id)
         with pytest.raises(psycopg.errors.InvalidPassword):
             connection.execute("SELECT COUNT(*) AS n FROM patients")
         assert connection.closed

@@ -89,7 +89,7 @@ def test_a_session_that_says_nothing_ends(small: WireUnderTest) -> None:
 
 def test_a_revoked_key_ends_sessions_at_once(wire: WireUnderTest) -> None:
     """One that asks about the catalogue at its next statement, one that runs and one that is idle within two seconds."""
-    identities = wire.server.office.identities
+    identities = wire.server.app_state.identities
     identities.grant("rex", Grant(Role.ANALYST, "*"))
     key, entry = identities.new_key("rex")
     with ExitStack() as open_ones:
@@ -109,7 +109,7 @@ def test_a_revoked_key_ends_sessions_at_once(wire: WireUnderTest) -> None:
 
 
 def test_a_statement_about_the_catalogue_asks_whether_the_key_is_good(wire: WireUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    identities = wire.server.office.identities
+    identities = wire.server.app_state.identities
     monkeypatch.setattr("lapwing.interfaces.wire.listener.KEYS_SECONDS", 600.0)
     time.sleep(1.1)
     key, entry = identities.new_key("ada")

@@ -58,12 +58,12 @@ def test_from_a_declaration_to_an_answer_on_the_wire(wire: WireUnderTest) -> Non
 
 def test_a_shadow_that_is_not_made_yet_is_not_down(wire: WireUnderTest) -> None:
     """It is made for its first session."""
-    office = wire.server.office
-    if "loans" not in office.new_data.catalogues():
+    app_state = wire.server.app_state
+    if "loans" not in app_state.new_data.catalogues():
         assert wire.server.call("POST", "/v1/data-sets", by="olga", json=loans_body(epsilon="50")).status_code == 201
-    settings, limits = wire_settings(office.configuration), office.configuration.limits
-    alone = DataSetPool.open([], limits, office.configuration.moments, directory=wire.server.home, added=office.new_data.catalogues)
-    later = replace(office, desk=alone)
+    settings, limits = wire_settings(app_state.configuration), app_state.configuration.limits
+    alone = DataSetPool.open([], limits, app_state.configuration.moments, directory=wire.server.home, added=app_state.new_data.catalogues)
+    later = replace(app_state, desk=alone)
     for changed in ({"shadow_prefix": "unmade_"}, {"role": "unmade"}):
         unmade = settings.model_copy(update=changed)
         look_at_shadow(later, unmade, "x")

@@ -112,7 +112,7 @@ HIDDEN = ["SELECT count(*) FROM visits", "SELECT * FROM visits WHERE false", "SE
 @pytest.mark.parametrize("statement", HIDDEN)
 def test_the_shadow_itself_refuses_whatever_we_might_overlook(wire: WireUnderTest, statement: str) -> None:
     """The second wall: straight to the shadow, as the role of sessions, nothing of a table can be read, not even that it is empty."""
-    settings = wire.server.office.configuration.wire
+    settings = wire.server.app_state.configuration.wire
     assert settings is not None
     dsn = wire.cluster.dsn(wire.server.data_set, role=settings.role)
     with psycopg.connect(dsn, autocommit=True) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -135,7 +135,7 @@ WALLS = [
 
 @pytest.mark.parametrize("statement", WALLS)
 def test_the_role_of_sessions_may_do_nothing(wire: WireUnderTest, statement: str) -> None:
-    settings = wire.server.office.configuration.wire
+    settings = wire.server.app_state.configuration.wire
     assert settings is not None
     with psycopg.connect(wire.cluster.dsn(wire.server.data_set, role=settings.role), autocommit=True) as connection:
         with pytest.raises(psycopg.Error) as refused:

@@ -153,5 +153,5 @@ def _read(client: RawClient, seen: Counter[str]) -> bool:
 
 
 def _entries(wire: WireUnderTest) -> int:
-    with wire.server.office.desk.served[wire.server.data_set].opened() as opened:
+    with wire.server.app_state.desk.served[wire.server.data_set].opened() as opened:
         return len(opened.history(limit=10_000))

@@ -93,7 +93,7 @@ def test_many_come_and_go_and_nothing_is_left(wire: WireUnderTest) -> None:
 
     asyncio.run(crowd())
     assert wire.spent() == spent
-    settings = wire.server.office.configuration.wire
+    settings = wire.server.app_state.configuration.wire
     assert settings is not None
     with psycopg.connect(wire.cluster.dsn("postgres", role="postgres")) as shadow:
         query = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s"

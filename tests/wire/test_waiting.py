@@ -18,7 +18,7 @@ MEANWHILE = "SELECT COUNT(*) AS n FROM patients WHERE birth_year > 1932"
 
 
 def test_a_long_question_is_begun_once(wire: WireUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    served = wire.server.office.desk.served[wire.server.data_set]
+    served = wire.server.app_state.desk.served[wire.server.data_set]
     monkeypatch.setattr(served, "_limits", served._limits.model_copy(update={"wait_seconds": 0.2}))
     begun: list[str] = []
     go_on = threading.Event()
@@ -38,6 +38,6 @@ def test_a_long_question_is_begun_once(wire: WireUnderTest, monkeypatch: pytest.
         answered.join(30)
     assert begun.count(LONG) == 1
     lines = [
-        line for line in wire.server.office.configuration.audit_path(wire.server.home).read_text().splitlines() if "begun" not in line
+        line for line in wire.server.app_state.configuration.audit_path(wire.server.home).read_text().splitlines() if "begun" not in line
     ][-2:]
     assert sorted(len(json.loads(line)["charges"]) for line in lines) == [1, 1]

@@ -21,7 +21,7 @@ from lapwing.interfaces.wire.declared import declared_tables
 from lapwing.interfaces.wire.run import shadow_password, wired
 from lapwing.interfaces.wire.shadow.database import make_shadow
 from tests.ledger.cluster import Cluster
-from tests.server.office import ServerUnderTest
+from tests.server.under_test import ServerUnderTest
 from tests.support.rich_clinic import write_rich_clinic
 
 TABLES = ("patients", "visits", "diagnoses", "prescriptions", "clinics")
@@ -64,7 +64,7 @@ class WireUnderTest:
 
     def spent(self) -> float:
         """The share of the budget that is spent."""
-        with self.server.office.desk.served[self.server.data_set].opened() as opened:
+        with self.server.app_state.desk.served[self.server.data_set].opened() as opened:
             return opened.budget.share_spent
 
 
@@ -99,13 +99,13 @@ def wire_over(
     ports: list[int] = []
 
     @asynccontextmanager
-    async def beside(office: AppState) -> AsyncIterator[None]:
-        for name, served in office.desk.served.items():
+    async def beside(app_state: AppState) -> AsyncIterator[None]:
+        for name, served in app_state.desk.served.items():
             with served.opened() as opened:
                 tables = declared_tables(opened)
-            password = shadow_password(office.identities.wire_secret())
+            password = shadow_password(app_state.identities.wire_secret())
             make_shadow(shadow, database=name, role=wire.role, password=password, tables=tables)
-        async with wired(office, home) as port:
+        async with wired(app_state, home) as port:
             ports.append(port)
             yield
 

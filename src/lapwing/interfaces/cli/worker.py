@@ -1,6 +1,6 @@
 """The application of a worker process: HTTP, and beside it the console and the wire, as they are configured.
 
-The office is opened before the application begins its life, so that what is wrong with it reaches the supervisor as an error of ours.
+The state is opened before the application starts, so that its problems reach the supervisor as Lapwing's own errors.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from lapwing.interfaces.console.mounting import add_console
 from lapwing.interfaces.http.access import AppState
 from lapwing.interfaces.http.api import application
 from lapwing.interfaces.http.configuration import ServerConfiguration
-from lapwing.interfaces.http.run import configured_worker, open_office
+from lapwing.interfaces.http.run import configured_worker, open_app_state
 
 
 def without_wire() -> FastAPI:
-    """HTTP and the console."""
+    """The application with HTTP and the console."""
     configuration, home = configured_worker()
-    opened = open_office(configuration, home)
+    opened = open_app_state(configuration, home)
     return application(lambda: opened, pages=_pages(configuration))
 
 
 def with_wire() -> FastAPI:
-    """HTTP, the console and PostgreSQL's protocol."""
+    """The application with HTTP, the console and PostgreSQL's protocol."""
     from lapwing.interfaces.wire.run import wired
 
     configuration, home = configured_worker()
-    opened = open_office(configuration, home)
+    opened = open_app_state(configuration, home)
 
     @asynccontextmanager
-    async def beside(office: AppState) -> AsyncIterator[None]:
-        async with wired(office, home):
+    async def beside(app_state: AppState) -> AsyncIterator[None]:
+        async with wired(app_state, home):
             yield
 
     return application(lambda: opened, beside, _pages(configuration))

@@ -25,7 +25,7 @@ from lapwing.interfaces.console.visits import (
     set_cookie,
     visiting,
 )
-from lapwing.interfaces.http.access import AppState, address_of, count_failure, office_of
+from lapwing.interfaces.http.access import AppState, address_of, app_state_of, count_failure
 from lapwing.interfaces.http.identity.identities import GROUP_MARK
 from lapwing.interfaces.http.identity.sessions import SignedIn
 
@@ -41,65 +41,65 @@ def own_page(wanted: str) -> str:
 
 
 @router.get("/sign-in")
-def sign_in_page(request: Request, office: Annotated[AppState, Depends(office_of)]) -> Response:
+def sign_in_page(request: Request, app_state: Annotated[AppState, Depends(app_state_of)]) -> Response:
     """The form. Users who are already signed in are redirected."""
     request.state.act = "sign-in"
-    wanted, value = own_page(request.query_params.get("next", "")), cookie_of(request, office)
-    session = office.identities.sessions.find(value, idle_minutes=office.configuration.console.idle_minutes) if value else None
-    if session is not None and identity_in(office, session) is not None:
+    wanted, value = own_page(request.query_params.get("next", "")), cookie_of(request, app_state)
+    session = app_state.identities.sessions.find(value, idle_minutes=app_state.configuration.console.idle_minutes) if value else None
+    if session is not None and identity_in(app_state, session) is not None:
         return RedirectResponse(wanted, status_code=303)
-    return _form(request, office, wanted)
+    return _form(request, app_state, wanted)
 
 
 @router.post("/sign-in")
 def sign_in(
-    request: Request, office: Annotated[AppState, Depends(office_of)], form: Annotated[Mapping[str, str], Depends(sent_form)]
+    request: Request, app_state: Annotated[AppState, Depends(app_state_of)], form: Annotated[Mapping[str, str], Depends(sent_form)]
 ) -> Response:
     """Begin a session for a valid key. An earlier session of the browser becomes invalid."""
     request.state.act = "sign-in"
-    require_own_form(request, office, form)
+    require_own_form(request, app_state, form)
     key, wanted = form.get("key", "").strip(), own_page(form.get("next", ""))
-    identity = office.identities.of_key(key)
+    identity = app_state.identities.of_key(key)
     if identity is None:
         if key:
-            count_failure(office, address_of(request))
+            count_failure(app_state, address_of(request))
         request.state.code = "unauthenticated"
-        return _form(request, office, wanted, status=401, wrong=True)
+        return _form(request, app_state, wanted, status=401, wrong=True)
     request.state.who, request.state.credential = identity.name, identity.credential
-    return begun(request, office, SignedIn(identity.name, key_id=identity.credential.removeprefix("key ")), wanted)
+    return begun(request, app_state, SignedIn(identity.name, key_id=identity.credential.removeprefix("key ")), wanted)
 
 
 @router.get("/sign-in/provider")
-def to_the_provider(request: Request, office: Annotated[AppState, Depends(office_of)], next: str = "") -> Response:
+def to_the_provider(request: Request, app_state: Annotated[AppState, Depends(app_state_of)], next: str = "") -> Response:
     """On to the OpenID provider. What its reply is checked by stays in this browser."""
     request.state.act = "sign-in"
-    if office.provider is None:
+    if app_state.provider is None:
         raise CallRefused("not-found", "there is nothing at this address")
-    address, kept = office.provider.begin(own_page(next))
+    address, kept = app_state.provider.begin(own_page(next))
     response = RedirectResponse(address, status_code=303)
-    set_cookie(response, office, kept, name=_SIGNING)
+    set_cookie(response, app_state, kept, name=_SIGNING)
     return response
 
 
 @router.get("/sign-in/back")
 def back_from_the_provider(
-    request: Request, office: Annotated[AppState, Depends(office_of)], state: str = "", code: str = "", error: str = ""
+    request: Request, app_state: Annotated[AppState, Depends(app_state_of)], state: str = "", code: str = "", error: str = ""
 ) -> Response:
     """Begin a session for the user named by the provider, if this browser started the login."""
     request.state.act = "sign-in"
-    if office.provider is None:
+    if app_state.provider is None:
         raise CallRefused("not-found", "there is nothing at this address")
-    kept = request.cookies.get(cookie_name(office, _SIGNING), "")
-    found = None if error or not code else office.provider.finish(kept, state, code)
+    kept = request.cookies.get(cookie_name(app_state, _SIGNING), "")
+    found = None if error or not code else app_state.provider.finish(kept, state, code)
     if found is None or found[0].name.startswith(GROUP_MARK):
         if code:
-            count_failure(office, address_of(request))
+            count_failure(app_state, address_of(request))
         request.state.code = "unauthenticated"
-        return _form(request, office, f"{ROOT}/", status=401, unknown=True)
+        return _form(request, app_state, f"{ROOT}/", status=401, unknown=True)
     who, wanted = found
     request.state.who, request.state.credential = who.name, "console, by the OpenID provider"
-    response = begun(request, office, who, own_page(wanted))
-    set_cookie(response, office, "", name=_SIGNING)
+    response = begun(request, app_state, who, own_page(wanted))
+    set_cookie(response, app_state, "", name=_SIGNING)
     return response
 
 
@@ -107,27 +107,27 @@ def back_from_the_provider(
 def sign_out(visit: Annotated[Visit, Depends(visiting)]) -> Response:
     """End the session, in every worker."""
     visit.request.state.act = "sign-out"
-    visit.office.identities.sessions.end(cookie_of(visit.request, visit.office))
+    visit.app_state.identities.sessions.end(cookie_of(visit.request, visit.app_state))
     response = visit.go(f"{ROOT}/sign-in")
-    set_cookie(response, visit.office, new_cookie())
+    set_cookie(response, visit.app_state, new_cookie())
     return response
 
 
-def begun(request: Request, office: AppState, who: SignedIn, wanted: str) -> Response:
+def begun(request: Request, app_state: AppState, who: SignedIn, wanted: str) -> Response:
     """A new session under a new name, and on to the page that was wanted."""
-    sessions, before = office.identities.sessions, cookie_of(request, office)
+    sessions, before = app_state.identities.sessions, cookie_of(request, app_state)
     if before:
         sessions.end(before)
     response = RedirectResponse(wanted, status_code=303)
-    set_cookie(response, office, sessions.begin(who, hours=office.configuration.console.session_hours))
+    set_cookie(response, app_state, sessions.begin(who, hours=app_state.configuration.console.session_hours))
     return response
 
 
-def _form(request: Request, office: AppState, wanted: str, *, status: int = 200, wrong: bool = False, unknown: bool = False) -> Response:
-    held = cookie_of(request, office)
+def _form(request: Request, app_state: AppState, wanted: str, *, status: int = 200, wrong: bool = False, unknown: bool = False) -> Response:
+    held = cookie_of(request, app_state)
     cookie = held or new_cookie()
-    values: dict[str, Any] = {"wanted": wanted, "wrong": wrong, "unknown": unknown, "has_provider": office.provider is not None}
-    response = rendered(request, "sign_in.html", status=status, token=form_token(office, cookie), **values)
+    values: dict[str, Any] = {"wanted": wanted, "wrong": wrong, "unknown": unknown, "has_provider": app_state.provider is not None}
+    response = rendered(request, "sign_in.html", status=status, token=form_token(app_state, cookie), **values)
     if not held:
-        set_cookie(response, office, cookie)
+        set_cookie(response, app_state, cookie)
     return response

@@ -18,7 +18,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from lapwing.errors import CallRefused
 from lapwing.interfaces.console.rendering import rendered
-from lapwing.interfaces.http.access import AppState, AuthorizedRequest, office_of, recognised, to
+from lapwing.interfaces.http.access import AppState, AuthorizedRequest, app_state_of, recognised, to
 from lapwing.interfaces.http.identity.rights import Act, Identity
 from lapwing.interfaces.http.identity.sessions import SignedIn
 
@@ -32,14 +32,14 @@ class Visit:
     """A request of a signed-in user for a page or with a form."""
 
     request: Request
-    office: AppState
+    app_state: AppState
     identity: Identity
     form: Mapping[str, str]
     """Fields that were sent, each once; none on a GET."""
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """The page that a template makes."""
-        token = form_token(self.office, cookie_of(self.request, self.office))
+        token = form_token(self.app_state, cookie_of(self.request, self.app_state))
         return rendered(self.request, template, status=status, identity=self.identity, token=token, **values)
 
     def go(self, path: str) -> Response:
@@ -58,25 +58,25 @@ class DataSetVisit(Visit):
         return super().page(template, status=status, data_set=self.call.served.data_set_id, **values)
 
 
-def is_secure(office: AppState) -> bool:
+def is_secure(app_state: AppState) -> bool:
     """Whether browsers reach this server over TLS."""
-    server, url = office.configuration.server, office.configuration.console.url or ""
+    server, url = app_state.configuration.server, app_state.configuration.console.url or ""
     return server.certificate is not None or server.behind_proxy or url.startswith("https://")
 
 
-def cookie_name(office: AppState, kind: str = "") -> str:
+def cookie_name(app_state: AppState, kind: str = "") -> str:
     """The prefix lets a browser take it from this host alone, over TLS alone."""
-    return ("__Host-lapwing" if is_secure(office) else "lapwing") + kind
+    return ("__Host-lapwing" if is_secure(app_state) else "lapwing") + kind
 
 
-def cookie_of(request: Request, office: AppState) -> str:
+def cookie_of(request: Request, app_state: AppState) -> str:
     """What the browser holds; nothing where it holds nothing."""
-    return request.cookies.get(cookie_name(office), "")
+    return request.cookies.get(cookie_name(app_state), "")
 
 
-def set_cookie(response: Response, office: AppState, value: str, *, name: str = "") -> None:
+def set_cookie(response: Response, app_state: AppState, value: str, *, name: str = "") -> None:
     """Have the browser hold this: out of reach of scripts, and not sent along with what other sites make it send."""
-    response.set_cookie(cookie_name(office, name), value, path="/", httponly=True, samesite="lax", secure=is_secure(office))
+    response.set_cookie(cookie_name(app_state, name), value, path="/", httponly=True, samesite="lax", secure=is_secure(app_state))
 
 
 def new_cookie() -> str:
@@ -84,27 +84,27 @@ def new_cookie() -> str:
     return secrets.token_urlsafe(32)
 
 
-def form_token(office: AppState, cookie: str) -> str:
+def form_token(app_state: AppState, cookie: str) -> str:
     """The form token for this cookie: it is derived from the cookie, and no one else can compute it."""
-    secret = office.identities.wire_secret()
+    secret = app_state.identities.wire_secret()
     return hmac.digest(secret, b"a form of the console for " + cookie.encode("utf-8", "surrogatepass"), "sha256").hex()
 
 
-def identity_in(office: AppState, session: SignedIn) -> Identity | None:
+def identity_in(app_state: AppState, session: SignedIn) -> Identity | None:
     """Who that is, and what they may do now; None where the key is not good any more."""
     if session.key_id:
-        return office.identities.of_key_id(session.key_id)
-    return Identity(session.name, office.identities.granted_to(session.name, session.groups), "console, by the OpenID provider")
+        return app_state.identities.of_key_id(session.key_id)
+    return Identity(session.name, app_state.identities.granted_to(session.name, session.groups), "console, by the OpenID provider")
 
 
-def signed_in(request: Request, office: Annotated[AppState, Depends(office_of)]) -> Identity:
+def signed_in(request: Request, app_state: Annotated[AppState, Depends(app_state_of)]) -> Identity:
     """The signed-in visitor; ``unauthenticated`` if there is none."""
-    value = cookie_of(request, office)
-    session = office.identities.sessions.find(value, idle_minutes=office.configuration.console.idle_minutes) if value else None
-    identity = None if session is None else identity_in(office, session)
+    value = cookie_of(request, app_state)
+    session = app_state.identities.sessions.find(value, idle_minutes=app_state.configuration.console.idle_minutes) if value else None
+    identity = None if session is None else identity_in(app_state, session)
     if identity is None:
         raise CallRefused("unauthenticated", "you are not signed in, or the session has ended", hint="sign in")
-    return recognised(request, office, identity)
+    return recognised(request, app_state, identity)
 
 
 async def sent_form(request: Request) -> Mapping[str, str]:
@@ -119,14 +119,14 @@ async def sent_form(request: Request) -> Mapping[str, str]:
         raise CallRefused("body-invalid", "the form cannot be read") from error
 
 
-def require_own_form(request: Request, office: AppState, form: Mapping[str, str]) -> None:
+def require_own_form(request: Request, app_state: AppState, form: Mapping[str, str]) -> None:
     """Refuse what was not sent from a page of this visitor's."""
     if request.method in _SAFE:
         return
-    cookie = cookie_of(request, office)
+    cookie = cookie_of(request, app_state)
     # A browser says where a request comes from; a site that shares our domain is still another site.
     foreign = request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
-    right = hmac.compare_digest(form_token(office, cookie).encode(), form.get(TOKEN_FIELD, "").encode())
+    right = hmac.compare_digest(form_token(app_state, cookie).encode(), form.get(TOKEN_FIELD, "").encode())
     if foreign or not cookie or not right:
         message = "the form was not sent from a page of yours, or you have signed in again since"
         raise CallRefused("form-foreign", message, hint="load the page again")
@@ -134,13 +134,13 @@ def require_own_form(request: Request, office: AppState, form: Mapping[str, str]
 
 def visiting(
     request: Request,
-    office: Annotated[AppState, Depends(office_of)],
+    app_state: Annotated[AppState, Depends(app_state_of)],
     identity: Annotated[Identity, Depends(signed_in)],
     form: Annotated[Mapping[str, str], Depends(sent_form)],
 ) -> Visit:
     """The dependency of a page that is about no data set."""
-    require_own_form(request, office, form)
-    return Visit(request, office, identity, form)
+    require_own_form(request, app_state, form)
+    return Visit(request, app_state, identity, form)
 
 
 def visiting_to(act: Act) -> Callable[..., DataSetVisit]:
@@ -150,6 +150,6 @@ def visiting_to(act: Act) -> Callable[..., DataSetVisit]:
         visit: Annotated[Visit, Depends(visiting)],
         call: AuthorizedRequest = Depends(to(act, signed_in)),  # noqa: B008  (an annotation is read where ``act`` is not known)
     ) -> DataSetVisit:
-        return DataSetVisit(visit.request, visit.office, visit.identity, visit.form, call)
+        return DataSetVisit(visit.request, visit.app_state, visit.identity, visit.form, call)
 
     return visited

@@ -65,7 +65,7 @@ class AuthorizedRequest:
 
     identity: Identity
     served: ServedDataSet
-    office: AppState
+    app_state: AppState
     notes: CallNotes
 
     async def run(self, work: Callable[[DataSet], Result], *, name: Hashable = None) -> Result:
@@ -73,34 +73,34 @@ class AuthorizedRequest:
         return await self.served.run(work, self.notes, name=name, person=self.identity.name)
 
 
-def office_of(request: Request) -> AppState:
+def app_state_of(request: Request) -> AppState:
     """What the routes share."""
-    office = request.app.state.office
-    assert isinstance(office, AppState)
-    return office
+    app_state = request.app.state.app_state
+    assert isinstance(app_state, AppState)
+    return app_state
 
 
 def identified(
     request: Request,
-    office: Annotated[AppState, Depends(office_of)],
+    app_state: Annotated[AppState, Depends(app_state_of)],
     given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> Identity:
     """The caller; ``unauthenticated`` if unknown.
 
     A good credential passes whatever came from its address before: others may share it, and 256 bits are not guessed.
     """
-    found = None if given is None else _identity(office, given.credentials)
+    found = None if given is None else _identity(app_state, given.credentials)
     if found is None:
         if given is not None:
-            count_failure(office, address_of(request))
+            count_failure(app_state, address_of(request))
         raise CallRefused("unauthenticated", "no valid API key or token was given", hint="send 'Authorization: Bearer <key>'")
-    return recognised(request, office, found)
+    return recognised(request, app_state, found)
 
 
-def recognised(request: Request, office: AppState, identity: Identity) -> Identity:
+def recognised(request: Request, app_state: AppState, identity: Identity) -> Identity:
     """Record the authenticated caller for the audit log, and limit the caller's rate."""
     request.state.who, request.state.credential = identity.name, identity.credential
-    wait = office.rates.seconds_to_wait(identity.name)
+    wait = app_state.rates.seconds_to_wait(identity.name)
     if wait:
         raise too_many(wait)
     connection = getattr(request.state, "connection", None)
@@ -114,9 +114,9 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client is not None else ""
 
 
-def count_failure(office: AppState, address: str) -> None:
+def count_failure(app_state: AppState, address: str) -> None:
     """Record a wrong credential: an address with too many must wait. Requests without one are not counted."""
-    wait = office.failures.seconds_to_wait(sender(address))
+    wait = app_state.failures.seconds_to_wait(sender(address))
     if wait:
         raise too_many(wait)
 
@@ -126,16 +126,16 @@ def too_many(seconds: float) -> CallRefused:
     return CallRefused("too-many-requests", f"too many requests; wait {math.ceil(seconds)} s", hint="wait, then go on more slowly")
 
 
-def _identity(office: AppState, credential: str) -> Identity | None:
+def _identity(app_state: AppState, credential: str) -> Identity | None:
     if credential.startswith(KEY_PREFIX):
-        return office.identities.of_key(credential)
-    holder = None if office.tokens is None else office.tokens.holder(credential)
+        return app_state.identities.of_key(credential)
+    holder = None if app_state.tokens is None else app_state.tokens.holder(credential)
     if holder is None or holder.name.startswith(GROUP_MARK):
         return None
     require_name(holder.name)
-    assert office.tokens is not None
-    grants = office.identities.granted_to(holder.name, holder.groups)
-    return Identity(holder.name, grants, f"token of {office.tokens.issuer.url}")
+    assert app_state.tokens is not None
+    grants = app_state.identities.granted_to(holder.name, holder.groups)
+    return Identity(holder.name, grants, f"token of {app_state.tokens.issuer.url}")
 
 
 def to(act: Act, who: Callable[..., Identity] = identified) -> Callable[..., AuthorizedRequest]:
@@ -147,17 +147,17 @@ def to(act: Act, who: Callable[..., Identity] = identified) -> Callable[..., Aut
     def called(
         data_set: str,
         request: Request,
-        office: Annotated[AppState, Depends(office_of)],
+        app_state: Annotated[AppState, Depends(app_state_of)],
         identity: Identity = Depends(who),  # noqa: B008  (an annotation is read where this function's own names are not known)
     ) -> AuthorizedRequest:
         request.state.act, request.state.data_set = act.value, data_set
-        served = office.desk.of(data_set)
+        served = app_state.desk.of(data_set)
         if served is None or not identity.may(Act.SEE, data_set):
             raise CallRefused("not-found", "there is no such data set, or none that you may see")
         request.state.seen_data_set = data_set
         if not identity.may(act, data_set):
             raise CallRefused("forbidden", f"none of your roles on this data set allows to {act.value}")
         request.state.is_owner = identity.may(Act.PREPARE, data_set)
-        return AuthorizedRequest(identity, served, office, request.state.notes)
+        return AuthorizedRequest(identity, served, app_state, request.state.notes)
 
     return called

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import lapwing
 from lapwing.errors import CallRefused, LapwingError
-from lapwing.interfaces.http.access import AppState, address_of, identified, office_of
+from lapwing.interfaces.http.access import AppState, address_of, app_state_of, identified
 from lapwing.interfaces.http.call_notes import CallNotes
 from lapwing.interfaces.http.connections import CONNECTED
 from lapwing.interfaces.http.failures import seen_of
@@ -47,7 +47,7 @@ async def nothing_beside(_: AppState) -> AsyncIterator[None]:
 
 
 def application(
-    open_office: Callable[[], AppState],
+    open_app_state: Callable[[], AppState],
     beside: Callable[[AppState], AbstractAsyncContextManager[None]] = nothing_beside,
     pages: Callable[[FastAPI], None] | None = None,
 ) -> FastAPI:
@@ -58,12 +58,12 @@ def application(
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
-        app.state.office = open_office()
+        app.state.app_state = open_app_state()
         try:
-            async with beside(app.state.office):
-                yield {CONNECTED: app.state.office.metrics.connected}
+            async with beside(app.state.app_state):
+                yield {CONNECTED: app.state.app_state.metrics.connected}
         finally:
-            app.state.office.close()
+            app.state.app_state.close()
 
     app = FastAPI(
         title="Lapwing",
@@ -97,25 +97,25 @@ async def _live() -> dict[str, str]:
     return {"state": "live"}
 
 
-async def _ready(office: Annotated[AppState, Depends(office_of)]) -> dict[str, str]:
+async def _ready(app_state: Annotated[AppState, Depends(app_state_of)]) -> dict[str, str]:
     """The process can answer questions: all that it needs outside of itself answers."""
-    down = await office.outside.down(office.desk, office.identities)
+    down = await app_state.outside.down(app_state.desk, app_state.identities)
     if down:
         raise LapwingError("unavailable", f"not ready: {' and '.join(down)} cannot be reached")
     return {"state": "ready"}
 
 
 async def _metrics(
-    identity: Annotated[Identity, Depends(identified)], office: Annotated[AppState, Depends(office_of)], request: Request
+    identity: Annotated[Identity, Depends(identified)], app_state: Annotated[AppState, Depends(app_state_of)], request: Request
 ) -> PlainTextResponse:
     """Counts for operators, as Prometheus reads them."""
     request.state.act = Act.METRICS.value
-    if not office.configuration.server.metrics:
+    if not app_state.configuration.server.metrics:
         raise CallRefused("not-found", "metrics are switched off")
     if not identity.may_anywhere(Act.METRICS):
         raise CallRefused("forbidden", "metrics are for operators of every data set")
-    data_sets, gauges = await office.outside.gauges(office.desk)
-    return PlainTextResponse(await asyncio.to_thread(office.metrics.text, data_sets, gauges))
+    data_sets, gauges = await app_state.outside.gauges(app_state.desk)
+    return PlainTextResponse(await asyncio.to_thread(app_state.metrics.text, data_sets, gauges))
 
 
 async def _failed(request: Request, error: Exception) -> Response:
@@ -137,7 +137,7 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        office: AppState = scope["app"].state.office
+        app_state: AppState = scope["app"].state.app_state
         number, state, status, started = secrets.token_hex(8), scope.setdefault("state", {}), [500], [False]
 
         def caller() -> dict[str, str]:
@@ -146,8 +146,8 @@ class RequestMiddleware:
             return {**said, "act": state.get("act", f"{method} {_route(scope)}"), "request": number}
 
         method = method_name(scope["method"])
-        notes, began = state.setdefault("notes", CallNotes(lambda: office.audit.begin(**caller()))), time.time_ns()
-        limit = _Limited(receive, office.configuration.limits.body_bytes_max, state)
+        notes, began = state.setdefault("notes", CallNotes(lambda: app_state.audit.begin(**caller()))), time.time_ns()
+        limit = _Limited(receive, app_state.configuration.limits.body_bytes_max, state)
 
         async def reply(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -167,13 +167,13 @@ class RequestMiddleware:
                 await failed(scope, receive, reply)
         finally:
             route = _route(scope)
-            office.metrics.replied(method, route, status[0], state.get("code"))
+            app_state.metrics.replied(method, route, status[0], state.get("code"))
             if not route.startswith("/health") and not state.get("is_file_of_pages"):  # which are the same for everybody
                 said, seen = caller(), state.get("seen_data_set", "")
                 call = RepliedCall(method, route, status[0], state.get("code"), said["act"], seen, number, began, time.time_ns())
-                office.traces.replied(call, notes)
+                app_state.traces.replied(call, notes)
                 outcome = state.get("code") or str(status[0])
-                office.audit.write(**said, outcome=outcome, charges=notes.charges, address=address_of(Request(scope)))
+                app_state.audit.write(**said, outcome=outcome, charges=notes.charges, address=address_of(Request(scope)))
 
 
 def _route(scope: Scope) -> str:

@@ -33,7 +33,7 @@ SWITCH_SECONDS = 0.0001
 """How long a thread that computes keeps others waiting: Python's own 5 ms add up over the steps of a short call."""
 
 
-def open_office(configuration: ServerConfiguration, home: Path) -> AppState:
+def open_app_state(configuration: ServerConfiguration, home: Path) -> AppState:
     """Everything that a worker holds."""
     sys.setswitchinterval(SWITCH_SECONDS)
     limits, oidc = configuration.limits, configuration.oidc

@@ -56,7 +56,7 @@ class WiredDataSet:
 class Listener:
     """The wire of one worker."""
 
-    office: AppState
+    app_state: AppState
     settings: WireSettings
     encryption: ssl.SSLContext | None
     secret: bytes
@@ -103,7 +103,7 @@ class Listener:
         task = asyncio.current_task()
         assert task is not None and isinstance(reader, ClientReader)
         self._tasks.add(task)
-        self.office.metrics.connected("wire", 1)
+        self.app_state.metrics.connected("wire", 1)
         try:
             await self._served(task, reader, writer)
         except asyncio.CancelledError:
@@ -119,7 +119,7 @@ class Listener:
             _log.error("%s on the wire", type(error).__name__)
         finally:
             self._tasks.discard(task)
-            self.office.metrics.connected("wire", -1)
+            self.app_state.metrics.connected("wire", -1)
             with suppress(Exception):
                 writer.close()
 
@@ -129,7 +129,9 @@ class Listener:
             await asyncio.sleep(KEYS_SECONDS)
             sessions = list(self._sessions.values())
             try:
-                good = await asyncio.to_thread(self.office.identities.good_key_ids, {one.key_id for one in sessions}) if sessions else set()
+                good = (
+                    await asyncio.to_thread(self.app_state.identities.good_key_ids, {one.key_id for one in sessions}) if sessions else set()
+                )
             except LapwingError:
                 continue  # a client that sends a request gets the error
             for session in sessions:
@@ -145,7 +147,7 @@ class Listener:
                     if asked is not None:
                         asked.cancel()
                     return
-                who = await log_in(reader, writer, self.office, self.secret, words)
+                who = await log_in(reader, writer, self.app_state, self.secret, words)
         with self._connections.session(who.identity.name):
             await self._in_session(who, reader, writer)
 
@@ -159,7 +161,7 @@ class Listener:
             writer,
             self._runner(who, wired, settings),
             wired.recogniser,
-            self.office.configuration.limits.body_bytes_max,
+            self.app_state.configuration.limits.body_bytes_max,
             self.settings.idle_seconds,
         )
         self._sessions[key] = session
@@ -174,7 +176,7 @@ class Listener:
 
     def _runner(self, who: LoggedIn, wired: WiredDataSet, settings: SessionSettings) -> Runner:
         spending = SessionSpending(who.identity.name, who.data_set, self.settings.session_share, self._daily)
-        handler = RequestHandler(self.office, wired.served, who.key_id, who.identity.name, settings, spending)
+        handler = RequestHandler(self.app_state, wired.served, who.key_id, who.identity.name, settings, spending)
         kept = NamedObjects(who.identity.name, self._kept)
         return Runner(handler, wired.pool, wired.columns, kept, catalogue_rates=self._catalogue_rates)
 
@@ -185,7 +187,7 @@ class Listener:
             return self._data_sets[data_set]
 
     async def _open(self, data_set: str) -> WiredDataSet:
-        served = self.office.desk.of(data_set)
+        served = self.app_state.desk.of(data_set)
         assert served is not None
         database, role = shadow_name(self.settings.shadow_prefix, data_set), self.settings.role
         tables, known, schemas = await asyncio.to_thread(_declared_in, served)

@@ -41,7 +41,7 @@ class LoginEnded(Exception):
 class RequestHandler:
     """What a session needs to ask."""
 
-    office: AppState
+    app_state: AppState
     served: ServedDataSet
     key_id: str
     name: str
@@ -74,12 +74,12 @@ class RequestHandler:
             said = {"who": self.name, "credential": who, "act": act.value, "data_set": self.served.data_set_id}
             return {**said, "request": number}
 
-        notes = CallNotes(lambda: self.office.audit.begin(**caller()))
+        notes = CallNotes(lambda: self.app_state.audit.begin(**caller()))
         self.charge = NOTHING_CHARGED
         try:
             identity = await self.allowed(act)
             who = identity.credential
-            wait = self.office.rates.seconds_to_wait(identity.name)
+            wait = self.app_state.rates.seconds_to_wait(identity.name)
             if wait:
                 raise too_many(wait)
             answer = await self._asked(text, number, notes)
@@ -92,8 +92,8 @@ class RequestHandler:
             outcome = type(error).__name__
             raise
         finally:
-            self.office.metrics.replied("WIRE", act.value, 200 if outcome == "00000" else 400, None if outcome == "00000" else outcome)
-            self.office.audit.write(**caller(), outcome=outcome, charges=notes.charges)
+            self.app_state.metrics.replied("WIRE", act.value, 200 if outcome == "00000" else 400, None if outcome == "00000" else outcome)
+            self.app_state.audit.write(**caller(), outcome=outcome, charges=notes.charges)
 
     async def _asked(self, text: str, number: str, notes: CallNotes) -> Answer:
         said = {name: self.settings.own(name) or None for name in ("epsilon", "error", "confidence")}
@@ -146,7 +146,7 @@ class RequestHandler:
 
     async def allowed(self, act: Act) -> Identity:
         """Who it is; :class:`LoginEnded` where the key is not good any more, ``forbidden`` where they may not do this."""
-        identity = await asyncio.to_thread(self.office.identities.of_key_id, self.key_id)
+        identity = await asyncio.to_thread(self.app_state.identities.of_key_id, self.key_id)
         if identity is None or not identity.may(Act.SEE, self.served.data_set_id):
             raise LoginEnded
         if not identity.may(act, self.served.data_set_id):

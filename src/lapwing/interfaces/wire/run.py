@@ -72,9 +72,9 @@ def _not_on_the_wire(catalogue: Path, error: LapwingError) -> str:
     return f"{said}: {shown(error, to_owner=True)}. {then} once that is mended."
 
 
-def look_at_shadow(office: AppState, settings: WireSettings, password: str) -> None:
+def look_at_shadow(app_state: AppState, settings: WireSettings, password: str) -> None:
     """Log in to the shadow of a data set as sessions do, or fail; runs a loop of its own."""
-    name = next(iter(office.desk.served), None)
+    name = next(iter(app_state.desk.served), None)
     if name is None:
         return  # no session is possible
     address = address_of(settings.shadow, database=shadow_name(settings.shadow_prefix, name), role=settings.role, password=password)
@@ -91,16 +91,16 @@ async def _logged_in(address: ShadowAddress) -> None:
 
 
 @asynccontextmanager
-async def wired(office: AppState, home: Path) -> AsyncIterator[int]:
+async def wired(app_state: AppState, home: Path) -> AsyncIterator[int]:
     """The wire of one worker, beside whatever else it serves; gives the port."""
-    secret = office.identities.wire_secret()
-    settings, server = wire_settings(office.configuration), office.configuration.server
+    secret = app_state.identities.wire_secret()
+    settings, server = wire_settings(app_state.configuration), app_state.configuration.server
     encryption = None
     if server.certificate is not None and server.key is not None:
         encryption = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         encryption.minimum_version = ssl.TLSVersion.TLSv1_2
         encryption.load_cert_chain(home / server.certificate, home / server.key)
     password = shadow_password(secret)
-    office.outside.shadow = partial(look_at_shadow, office, settings, password)
-    async with Listener(office, settings, encryption, secret, password).listening() as port:
+    app_state.outside.shadow = partial(look_at_shadow, app_state, settings, password)
+    async with Listener(app_state, settings, encryption, secret, password).listening() as port:
         yield port

@@ -102,31 +102,31 @@ def _words(read: Payload) -> dict[str, str]:
 
 
 async def log_in(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, office: AppState, secret: bytes, words: dict[str, str]
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, app_state: AppState, secret: bytes, words: dict[str, str]
 ) -> LoggedIn:
     """Check who it is, and whether they may see the data set; :class:`LoginRefused` where not. Nobody is told which of both it was."""
     address = str((writer.get_extra_info("peername") or ("local",))[0])
     name, data_set = words.get("user", ""), words.get("database") or words.get("user", "")
-    known = await asyncio.to_thread(office.identities.verifiers_of, name)
+    known = await asyncio.to_thread(app_state.identities.verifiers_of, name)
     exchange = ServerExchange(salt_of(secret, name), known)
     try:
         key_id = await _exchanged(reader, writer, exchange)
-        identity = await asyncio.to_thread(office.identities.of_key_id, key_id)
+        identity = await asyncio.to_thread(app_state.identities.of_key_id, key_id)
     except ScramFailed:
         identity, key_id = None, ""
     refusal = None
     if identity is None:
         refusal = _WRONG
         try:
-            count_failure(office, address)
+            count_failure(app_state, address)
         except CallRefused as wait:
             refusal = wait
-    elif office.desk.of(data_set) is None or not identity.may(Act.SEE, data_set):
+    elif app_state.desk.of(data_set) is None or not identity.may(Act.SEE, data_set):
         refusal = CallRefused("not-found", "there is no such data set, or none that you may see")
     credential, who = ("", "") if identity is None else (identity.credential, identity.name)
     outcome = "00000" if refusal is None else refusal.code
     said = {"who": who, "credential": credential, "act": "connect", "data_set": data_set[:200], "outcome": outcome}
-    office.audit.write(**said, request="wire", charges=(), address=address)
+    app_state.audit.write(**said, request="wire", charges=(), address=address)
     if refusal is not None:
         await _refuse(writer, refusal)
     assert identity is not None

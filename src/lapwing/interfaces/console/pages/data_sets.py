@@ -24,22 +24,24 @@ SHOWN_MAX = 40
 async def data_sets(visit: Annotated[Visit, Depends(visiting)]) -> Response:
     """The data sets of the visitor."""
     visit.request.state.act = "list"
-    names = [name for name in sorted(visit.office.desk.served) if visit.identity.may(Act.SEE, name)]
+    names = [name for name in sorted(visit.app_state.desk.served) if visit.identity.may(Act.SEE, name)]
     listed = [await _card(visit, name, opened=place < SHOWN_MAX) for place, name in enumerate(names)]
-    may_declare = visit.office.new_data.is_allowed and visit.identity.may_anywhere(Act.DECLARE)
+    may_declare = visit.app_state.new_data.is_allowed and visit.identity.may_anywhere(Act.DECLARE)
     return visit.page("data_sets.html", listed=listed, may_declare=may_declare)
 
 
 async def _card(visit: Visit, name: str, *, opened: bool) -> dict[str, Any]:
     """What the list says of one data set; of one that cannot be opened, why."""
-    served = visit.office.desk.of(name)
+    served = visit.app_state.desk.of(name)
     assert served is not None
     roles = [role.value for role in visit.identity.roles(name)]
     card: dict[str, Any] = {"name": name, "roles": roles, "described": None, "problem": None}
     card["may_prepare"] = visit.identity.may(Act.PREPARE, name)
     if opened:
         try:
-            card["described"] = await asking.described(AuthorizedRequest(visit.identity, served, visit.office, visit.request.state.notes))
+            card["described"] = await asking.described(
+                AuthorizedRequest(visit.identity, served, visit.app_state, visit.request.state.notes)
+            )
         except LapwingError as error:
             card["problem"] = shown(error, to_owner=visit.identity.may(Act.PREPARE, name))
     return card

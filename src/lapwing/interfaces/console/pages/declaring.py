@@ -54,30 +54,34 @@ def highest(suspicion: float, epsilon: float) -> float:
 
 
 @router.get("/new")
-def begin(visit: Annotated[Visit, Depends(visiting)], office: Annotated[AppState, Depends(declaring.declaring_by(signed_in))]) -> Response:
+def begin(
+    visit: Annotated[Visit, Depends(visiting)], app_state: Annotated[AppState, Depends(declaring.declaring_by(signed_in))]
+) -> Response:
     """The first question."""
-    return _page(visit, office, "file", {})
+    return _page(visit, app_state, "file", {})
 
 
 @router.post("/new")
-def go_on(visit: Annotated[Visit, Depends(visiting)], office: Annotated[AppState, Depends(declaring.declaring_by(signed_in))]) -> Response:
+def go_on(
+    visit: Annotated[Visit, Depends(visiting)], app_state: Annotated[AppState, Depends(declaring.declaring_by(signed_in))]
+) -> Response:
     """The next question, or the one before; after the last one the catalogue is written."""
     at = visit.form.get("step", "")
     if at not in STEPS:
         raise CallRefused("body-invalid", "there is no such question")
     said = {name: value for name, value in visit.form.items() if name not in _OWN}
-    answers = OwnerAnswers(office.new_data, said)
+    answers = OwnerAnswers(app_state.new_data, said)
     if visit.form.get("go") == "back":
-        return _page(visit, office, _neighbour(answers, at, -1), said)
+        return _page(visit, app_state, _neighbour(answers, at, -1), said)
     try:
         if at == "check":
             body = answers.body()
-            declaring.declared(body, office)
+            declaring.declared(body, app_state)
             return visit.go(data_set_path(body.data_set, "versions"))
-        _require_answered(office, at, answers)
+        _require_answered(app_state, at, answers)
     except LapwingError as error:
-        return _page(visit, office, at, said, problem=error)
-    return _page(visit, office, _neighbour(answers, at, 1), said)
+        return _page(visit, app_state, at, said, problem=error)
+    return _page(visit, app_state, _neighbour(answers, at, 1), said)
 
 
 def _neighbour(answers: OwnerAnswers, at: str, step: int) -> str:
@@ -89,24 +93,24 @@ def _neighbour(answers: OwnerAnswers, at: str, step: int) -> str:
     return order[place]
 
 
-def _require_answered(office: AppState, at: str, answers: OwnerAnswers) -> None:
+def _require_answered(app_state: AppState, at: str, answers: OwnerAnswers) -> None:
     """Refuse to go on before a question is answered; what the answers mean together is checked at the end of each step that can tell."""
     if at == "file":
         _ = answers.tables
     elif at == "who":
         _ = answers.people, answers.unit
     elif at == "links":
-        declaring.declared(answers.body(only_check=True, keys_alone=True), office)
+        declaring.declared(answers.body(only_check=True, keys_alone=True), app_state)
     elif at in ("values", "much"):
-        declaring.declared(answers.body(only_check=True), office)
+        declaring.declared(answers.body(only_check=True), app_state)
 
 
-def _page(visit: Visit, office: AppState, step: str, said: Mapping[str, str], *, problem: LapwingError | None = None) -> Response:
-    answers = OwnerAnswers(office.new_data, said)
+def _page(visit: Visit, app_state: AppState, step: str, said: Mapping[str, str], *, problem: LapwingError | None = None) -> Response:
+    answers = OwnerAnswers(app_state.new_data, said)
     shown: dict[str, Any] = {"said": said, "step": step, "steps": STEPS, "problem": problem, "answers": answers, "row": ROW}
     if step == "file":
-        new_data = office.new_data
-        databases = [_database(office, name) for name in new_data.databases()]
+        new_data = app_state.new_data
+        databases = [_database(app_state, name) for name in new_data.databases()]
         shown |= {"files": new_data.files(), "folders": new_data.folders(), "databases": databases}
     elif step == "values":
         shown["kinds"] = KINDS
@@ -115,15 +119,15 @@ def _page(visit: Visit, office: AppState, step: str, said: Mapping[str, str], *,
         shown["epsilons"] = [(epsilon, highest(SUSPICION, float(epsilon))) for epsilon in EPSILONS]
         shown["picture"] = Markup(share_bars(limits, title="What a suspicion of 10% can become", name="suspicion"))
     elif step == "check":
-        shown["declared"] = declaring.declared(answers.body(only_check=True), office)
+        shown["declared"] = declaring.declared(answers.body(only_check=True), app_state)
     shown["carried"] = {name: value for name, value in said.items() if not _is_of(step, name)}
     return visit.page("declare.html", status=200 if problem is None else 409, **shown)
 
 
-def _database(office: AppState, name: str) -> tuple[str, list[str], LapwingError | None]:
+def _database(app_state: AppState, name: str) -> tuple[str, list[str], LapwingError | None]:
     """A database with its tables, or with what is wrong with it."""
     try:
-        return name, office.new_data.tables(name).names, None
+        return name, app_state.new_data.tables(name).names, None
     except LapwingError as error:
         return name, [], error
 

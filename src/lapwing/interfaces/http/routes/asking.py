@@ -19,7 +19,7 @@ from lapwing.curator.curator import Entry
 from lapwing.data_set import DataSet
 from lapwing.errors import CallRefused, LedgerError, Refused
 from lapwing.interfaces.http import formats
-from lapwing.interfaces.http.access import AppState, AuthorizedRequest, identified, office_of, to
+from lapwing.interfaces.http.access import AppState, AuthorizedRequest, app_state_of, identified, to
 from lapwing.interfaces.http.identity.rights import Act, Identity
 from lapwing.interfaces.http.shapes import AskedBody, Number, ReceiptBody, Wish, replies
 from lapwing.owner.ledger_entries import entry_fields
@@ -46,21 +46,21 @@ Key = Annotated[
 
 @router.get("/me", responses=replies())
 def me(
-    identity: Annotated[Identity, Depends(identified)], office: Annotated[AppState, Depends(office_of)], request: Request
+    identity: Annotated[Identity, Depends(identified)], app_state: Annotated[AppState, Depends(app_state_of)], request: Request
 ) -> dict[str, Any]:
     """Who calls, and their roles."""
     request.state.act = "me"
-    seen = [name for name in sorted(office.desk.served) if identity.may(Act.SEE, name)]
+    seen = [name for name in sorted(app_state.desk.served) if identity.may(Act.SEE, name)]
     return {"name": identity.name, "data_sets": {name: [role.value for role in identity.roles(name)] for name in seen}}
 
 
 @router.get("/data-sets", responses=replies())
 async def data_sets(
-    identity: Annotated[Identity, Depends(identified)], office: Annotated[AppState, Depends(office_of)], request: Request
+    identity: Annotated[Identity, Depends(identified)], app_state: Annotated[AppState, Depends(app_state_of)], request: Request
 ) -> dict[str, Any]:
     """The data sets that the caller may see."""
     request.state.act = "list"
-    return {"data_sets": [name for name in sorted(office.desk.served) if identity.may(Act.SEE, name)]}
+    return {"data_sets": [name for name in sorted(app_state.desk.served) if identity.may(Act.SEE, name)]}
 
 
 @router.get("/data-sets/{data_set}", responses=replies())

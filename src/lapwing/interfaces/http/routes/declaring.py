@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from lapwing.errors import CallRefused
-from lapwing.interfaces.http.access import AppState, identified, office_of
+from lapwing.interfaces.http.access import AppState, app_state_of, identified
 from lapwing.interfaces.http.declaring_shapes import DeclaredBody
 from lapwing.interfaces.http.identity.rights import Act, Identity
 from lapwing.interfaces.http.shapes import replies
@@ -20,27 +20,27 @@ router = APIRouter(prefix="/v1", tags=["declaring"])
 def declaring_by(who: Callable[..., Identity]) -> Callable[..., AppState]:
     """The dependency of whatever declares: for owners of every data set, since a new one has no owner yet."""
 
-    def allowed(request: Request, office: Annotated[AppState, Depends(office_of)], identity: Identity = Depends(who)) -> AppState:  # noqa: B008
+    def allowed(request: Request, app_state: Annotated[AppState, Depends(app_state_of)], identity: Identity = Depends(who)) -> AppState:  # noqa: B008
         request.state.act = Act.DECLARE.value
         if not identity.may_anywhere(Act.DECLARE):
             raise CallRefused("forbidden", "a new data set is declared by an owner of every data set")
         request.state.is_owner = True
-        return office
+        return app_state
 
     return allowed
 
 
 @router.get("/sources", responses=replies(409))
-def sources(office: Annotated[AppState, Depends(declaring_by(identified))]) -> dict[str, Any]:
+def sources(app_state: Annotated[AppState, Depends(declaring_by(identified))]) -> dict[str, Any]:
     """The files, folders and databases that can be declared from."""
-    new_data = office.new_data
+    new_data = app_state.new_data
     return {"files": new_data.files(), "folders": new_data.folders(), "databases": new_data.databases()}
 
 
 @router.get("/sources/tables", responses=replies(409))
-def source_tables(office: Annotated[AppState, Depends(declaring_by(identified))], database: SourceWord) -> dict[str, Any]:
+def source_tables(app_state: Annotated[AppState, Depends(declaring_by(identified))], database: SourceWord) -> dict[str, Any]:
     """The tables of a database that can be declared, and the columns that it says to point at others (foreign keys)."""
-    found = office.new_data.tables(database)
+    found = app_state.new_data.tables(database)
     references = [
         {"table": table, "column": column, "target": target, "target_column": key} for (table, column), (target, key) in found.references
     ]
@@ -49,7 +49,7 @@ def source_tables(office: Annotated[AppState, Depends(declaring_by(identified))]
 
 @router.get("/sources/columns", responses=replies(409))
 def source_columns(
-    office: Annotated[AppState, Depends(declaring_by(identified))],
+    app_state: Annotated[AppState, Depends(declaring_by(identified))],
     file: SourceWord | None = None,
     database: SourceWord | None = None,
     table: SourceWord | None = None,
@@ -59,22 +59,22 @@ def source_columns(
     if (file is None) == (database is None) or (database is None) != (table is None):
         raise CallRefused("body-invalid", "name a file, or a database and a table")
     source = file or table or ""
-    (found,) = office.new_data.sources([source], database)
+    (found,) = app_state.new_data.sources([source], database)
     return {"file" if database is None else "table": source, "columns": list(found.columns)}
 
 
 @router.post("/data-sets", status_code=201, responses=replies(409) | {200: {"description": "what the catalogue would be"}})
-def declare(body: DeclaredBody, office: Annotated[AppState, Depends(declaring_by(identified))], response: Response) -> dict[str, Any]:
+def declare(body: DeclaredBody, app_state: Annotated[AppState, Depends(declaring_by(identified))], response: Response) -> dict[str, Any]:
     """Write the catalogue of a new data set. Nothing is prepared, and nothing can be asked, before its first version."""
     if body.only_check:
         response.status_code = 200
-    return declared(body, office)
+    return declared(body, app_state)
 
 
-def declared(body: DeclaredBody, office: AppState) -> dict[str, Any]:
+def declared(body: DeclaredBody, app_state: AppState) -> dict[str, Any]:
     """What the declaration says and what is worth a second look; written unless it is only checked."""
-    text, declaration = office.new_data.checked(body)
+    text, declaration = app_state.new_data.checked(body)
     if not body.only_check:
-        office.new_data.declare(body, frozenset(office.desk.served))
-        office.desk.look_now()
+        app_state.new_data.declare(body, frozenset(app_state.desk.served))
+        app_state.desk.look_now()
     return {"data_set": body.data_set, "catalogue": text, "warnings": [str(problem) for problem in declaration.warnings]}

@@ -46,8 +46,8 @@ async def set_limits(wanted: LimitsBody, call: Annotated[AuthorizedRequest, Depe
     """Whether answers are free for everybody who may ask, or only for whoever paid for them."""
     await _require_owner(call, f"ledger limit {'--shared' if wanted.answers_shared else '--not-shared'}", reason=wanted.reason)
 
-    def set_on(office: Policies) -> bool:
-        return office.set_limits(
+    def set_on(app_state: Policies) -> bool:
+        return app_state.set_limits(
             statement_loss=lambda limit: limit,
             day_loss=lambda limit: limit,
             shared=wanted.answers_shared,
@@ -80,7 +80,7 @@ async def admit(analyst: Name, admission: Admission, call: Annotated[AuthorizedR
 async def suspend(analyst: Name, decision: Decision, call: Annotated[AuthorizedRequest, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
     """Let an analyst ask no more, until admitted again."""
     await _require_owner(call, "ledger suspend", analyst, reason=decision.reason)
-    await _decided(call, lambda office: office.suspend(analyst, by=call.identity.name, reason=decision.reason))
+    await _decided(call, lambda app_state: app_state.suspend(analyst, by=call.identity.name, reason=decision.reason))
     return {"analyst": analyst, "state": "suspended"}
 
 
@@ -90,9 +90,9 @@ async def propose(proposed: ProposalBody, call: Annotated[AuthorizedRequest, Dep
     epsilon, by, reason = exact_number(proposed.epsilon, "epsilon"), call.identity.name, proposed.reason
     await _require_owner(call, f"ledger propose {proposed.what}", epsilon=str(proposed.epsilon), reason=reason)
     if proposed.what == "budget":
-        number = await _decided(call, lambda office: office.propose_budget(epsilon, by=by, reason=reason))
+        number = await _decided(call, lambda app_state: app_state.propose_budget(epsilon, by=by, reason=reason))
     else:
-        number = await _decided(call, lambda office: office.propose_ceiling(epsilon, by=by, reason=reason))
+        number = await _decided(call, lambda app_state: app_state.propose_ceiling(epsilon, by=by, reason=reason))
     return {"proposal": number}
 
 
@@ -100,7 +100,7 @@ async def propose(proposed: ProposalBody, call: Annotated[AuthorizedRequest, Dep
 async def approve(number: Number, decision: Decision, call: Annotated[AuthorizedRequest, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
     """Carry out what somebody else proposed or asked for."""
     await _require_owner(call, "ledger approve", str(number), reason=decision.reason)
-    await _decided(call, lambda office: office.approve(number, by=call.identity.name, reason=decision.reason))
+    await _decided(call, lambda app_state: app_state.approve(number, by=call.identity.name, reason=decision.reason))
     return {"proposal": number, "state": "carried out"}
 
 
@@ -108,7 +108,7 @@ async def approve(number: Number, decision: Decision, call: Annotated[Authorized
 async def deny(number: Number, decision: Decision, call: Annotated[AuthorizedRequest, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
     """End a proposal without carrying it out."""
     await _require_owner(call, "ledger deny", str(number), reason=decision.reason)
-    await _decided(call, lambda office: office.deny(number, by=call.identity.name, reason=decision.reason))
+    await _decided(call, lambda app_state: app_state.deny(number, by=call.identity.name, reason=decision.reason))
     return {"proposal": number, "state": "denied"}
 
 
@@ -133,7 +133,7 @@ async def prepare(wanted: PreparationBody, call: Annotated[AuthorizedRequest, De
 
     def work(step: Step) -> dict[str, Any]:
         with call.served.apart(call.notes) as opened:
-            call.office.new_data.require_confined(opened.curator.declaration)
+            call.app_state.new_data.require_confined(opened.curator.declaration)
             version = opened.curator.prepare(
                 progress=step,
                 override=wanted.override,
@@ -216,7 +216,7 @@ async def _decided(call: AuthorizedRequest, act: Callable[[Policies], Result]) -
     """What an act on the policies of a data set gives; ``ledger-local`` where its ledger knows none."""
 
     def work(opened: DataSet) -> Result:
-        with policies(opened.curator) as office:
-            return act(office)
+        with policies(opened.curator) as app_state:
+            return act(app_state)
 
     return await call.run(work)

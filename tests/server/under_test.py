@@ -35,7 +35,7 @@ from lapwing.interfaces.http.data_set_pool import DataSetPool
 from lapwing.interfaces.http.identity.rights import Grant, Role
 from lapwing.interfaces.http.identity.tokens import Tokens
 from lapwing.interfaces.http.new_data_sets import NewDataSets
-from lapwing.interfaces.http.run import open_office
+from lapwing.interfaces.http.run import open_app_state
 
 ISSUER = "http://127.0.0.1:1/issuer"
 AUDIENCE = "lapwing"
@@ -74,7 +74,7 @@ class ServerUnderTest:
     """The server, who there is, and where it writes."""
 
     client: TestClient
-    office: AppState
+    app_state: AppState
     home: Path
     data_set: str
     keys: dict[str, str]
@@ -116,7 +116,7 @@ class ServerUnderTest:
         signer = Signer()
 
         def opened() -> AppState:
-            office = open_office(replace_data_sets(configuration), home)
+            app_state = open_app_state(replace_data_sets(configuration), home)
             new_data = NewDataSets(configuration.new_data, home, configuration.database)
             desk = DataSetPool.open(
                 configuration.data_set,
@@ -125,20 +125,20 @@ class ServerUnderTest:
                 directory=home,
                 home=home / "ledgers",
                 added=new_data.catalogues,
-                counted=office.metrics.answered,
+                counted=app_state.metrics.answered,
             )
-            assert office.tokens is not None
+            assert app_state.tokens is not None
             return replace(
-                office, desk=desk, new_data=new_data, tokens=Tokens(office.tokens.issuer, signer.fetch), configuration=configuration
+                app_state, desk=desk, new_data=new_data, tokens=Tokens(app_state.tokens.issuer, signer.fetch), configuration=configuration
             )
 
         app = application(opened, beside, add_console)
         with TestClient(app, raise_server_exceptions=False) as client:
-            office: AppState = app.state.office
-            keys = {person: office.identities.new_key(person)[0] for person in (*PEOPLE, "nemo")}
+            app_state: AppState = app.state.app_state
+            keys = {person: app_state.identities.new_key(person)[0] for person in (*PEOPLE, "nemo")}
             for person, role in PEOPLE.items():
-                office.identities.grant(person, Grant(role, "*"))
-            yield cls(client, office, home, name, keys, signer)
+                app_state.identities.grant(person, Grant(role, "*"))
+            yield cls(client, app_state, home, name, keys, signer)
 
     def call(self, method: str, path: str, *, by: str | None = "ada", token: str | None = None, **other: Any) -> httpx.Response:
         """A request by this person, or with this token; ``{d}`` in the path is the data set."""
