@@ -200,7 +200,7 @@ def test_a_ledger_without_its_anchor_is_refused_until_two_owners_give_it_up(wire
     unknown = _run(wired, "ledger", "anchor-lost", "another", "--reason", "x")
     assert unknown.status == 5 and "[anchor-unknown]" in unknown.err
     assert _run(wired, "ledger", "anchor-lost", lost, "--reason", " ").status == 1, "a reason is needed"
-    assert "Another owner now runs the same" in _done(wired, "ledger", "anchor-lost", lost, "--reason", "the disk burnt")
+    assert "Another owner must now run the same" in _done(wired, "ledger", "anchor-lost", lost, "--reason", "the disk burnt")
     alone = _run(wired, "ledger", "anchor-lost", lost, "--reason", "the disk burnt", "--by", "olga")
     assert alone.status == 5 and "[second-person]" in alone.err
     monkeypatch.setenv("LAPWING_DATABASE", wired.dsn.replace(APP_ROLE, SECOND_ROLE))

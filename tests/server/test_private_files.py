@@ -92,7 +92,7 @@ def test_what_the_server_writes_is_private_whatever_the_umask(tmp_path: Path) ->
 def test_a_password_that_is_typed_is_refused(tmp_path: Path, arguments: tuple[str, ...], address: str) -> None:
     command = [sys.executable, "-m", "lapwing.interfaces.cli", *arguments, address]
     refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert refused.returncode == 2 and "everybody on this machine sees" in refused.stderr.replace("\n", " ")
+    assert refused.returncode == 2 and "other users of this machine can see" in refused.stderr.replace("\n", " ")
     assert "hunter2" not in refused.stderr
     assert list(tmp_path.iterdir()) == []
 

@@ -68,8 +68,8 @@ def test_an_older_backup_gives_back_neither_budget_nor_keys_nor_roles(served: Pa
     assert "[identities-restored]" in refused.err
     assert _run(tmp_path, "access", "withdraw", "ada", "analyst", "*", "--home", home).status == 0
     assert _run(tmp_path, "access", "accept", " ", "--home", home).status != 0
-    assert "lets people in again" in _run(tmp_path, "access", "accept", "ada has left", "--home", home).out
-    assert "Nothing waits" in _run(tmp_path, "access", "accept", "again", "--home", home).out
+    assert "in effect again" in _run(tmp_path, "access", "accept", "ada has left", "--home", home).out
+    assert "nothing to accept" in _run(tmp_path, "access", "accept", "again", "--home", home).out
     assert "ada has left" in (home / "audit.jsonl").read_text()
     identities.require_accepted()
     assert "[ledger-rolled-back]" in _run(tmp_path, "-C", clinic, "prepare").err
@@ -136,7 +136,7 @@ def test_identities_in_a_database_are_not_part_of_it(served: Path, tmp_path: Pat
     said = _run(tmp_path, "backup", tmp_path / "backup", "--home", served)
     assert "API keys and grants are in a database" in said.out
     shutil.rmtree(served)
-    assert "look through `lapwing access list`" in " ".join(_run(tmp_path, "restore", tmp_path / "backup", "--home", served).out.split())
+    assert "review `lapwing access list`" in " ".join(_run(tmp_path, "restore", tmp_path / "backup", "--home", served).out.split())
 
 
 def test_nothing_is_overwritten_and_nothing_else_is_unpacked(served: Path, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_an_answer_that_was_left_is_charged_once_and_is_there_when_asked_again(r
         screen.type(";" + ENTER)
         screen.wait_for("waiting for the answer")
         screen.interrupt()
-        assert "charged once" in screen.wait_for("goes on by itself and may be charged")
+        assert "charged once" in screen.wait_for("continues and may be charged")
         screen.type("SELECT COUNT(*) AS n FROM patients;" + ENTER)
         screen.wait_for("cost epsilon")
         screen.type("\\history" + ENTER)

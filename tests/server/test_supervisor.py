@@ -99,7 +99,7 @@ def test_while_the_database_is_away_workers_that_die_are_tried_again(cluster: Cl
             _ask(fleet)
         assert away.value.code == "unavailable", "the worker that is left says so"
         cluster.start()
-        _wait_until(lambda: one.log().count("the trouble is over") == 1, "the other one is replaced")
+        _wait_until(lambda: one.log().count("the problem is over") == 1, "the other one is replaced")
         assert _ask(fleet)
         second = one.workers()
         assert len(second) == 2 and first[1] in second
@@ -116,10 +116,10 @@ def test_while_the_database_is_away_workers_that_die_are_tried_again(cluster: Cl
         cluster.start()
         _wait_until(lambda: _answers(fleet), "questions are answered again, by the same server")
         _wait_until(lambda: len(set(one.workers()) - set(second)) == 2, "both workers are there again")
-        _wait_until(lambda: one.log().count("the trouble is over") >= 2, "the log says that it is over")
+        _wait_until(lambda: one.log().count("the problem is over") >= 2, "the log says that it is over")
         one.process.terminate()
         assert one.process.wait(PATIENCE_SECONDS) == 0, "told to stop, it ends with 0"
-        over = one.log().count("the trouble is over")
+        over = one.log().count("the problem is over")
         assert over in (2, 3), "one line for each worker that could not start; on a slow machine the second tries when all is well again"
         assert one.log().count("\n") == 5 + over, one.log()
 

@@ -39,7 +39,7 @@ def test_a_backup_of_today_goes_on_after_the_directory_was_lost(clinic: Path, tm
     assert done.status == 0 and "registry" in done.out and (tmp_path / "today").stat().st_mode & 0o077 == 0
     _lose(clinic)
     back = _run(tmp_path, "restore", tmp_path / "today")
-    assert back.status == 0 and "as it was last seen here" in back.out and "not as" not in back.out
+    assert back.status == 0 and "matches the one last seen here" in back.out and "differs" not in back.out
     assert all(path.stat().st_mode & 0o077 == 0 for path in (clinic / ".lapwing").iterdir())
     prepared = _run(tmp_path, "prepare")
     assert prepared.status == 0, prepared.err
@@ -84,7 +84,7 @@ def test_a_lost_state_beside_its_catalogue_comes_back_with_what_was_spent(clinic
     back = _run(tmp_path, "restore", tmp_path / "backup")
     assert back.status == 0, back.err
     assert catalogue.read_text() == edited
-    assert "Put back" in back.out and "lapwing.toml" not in back.out.split("Put back")[1].splitlines()[0]
+    assert "Restored into" in back.out and "lapwing.toml" not in back.out.split("Restored into")[1].splitlines()[0]
     code = "ledger-unregistered" if machine == "another" else "ledger-rolled-back"
     assert f"[{code}]" in back.out
     assert f"lapwing -C {clinic} ledger accept" in back.out

@@ -209,7 +209,7 @@ def test_the_command_writes_once_and_says_what_to_do(tmp_path: Path, monkeypatch
     written = (tmp_path / "lapwing.toml").read_text()
     assert written.startswith("# A draft") and 'source = "people.parquet"' in written
     again = run("init", "people.parquet", home=tmp_path)
-    assert again.status == 2 and "already there" in again.err and (tmp_path / "lapwing.toml").read_text() == written
+    assert again.status == 2 and "already exists" in again.err and (tmp_path / "lapwing.toml").read_text() == written
     printed = run("init", "people.parquet", "--output", "-", home=tmp_path)
     assert printed.status == 0 and printed.out == written
     elsewhere = run("init", "people.parquet", "--output", "sub/lapwing.toml", home=tmp_path)

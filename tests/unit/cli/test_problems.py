@@ -76,7 +76,7 @@ def test_a_statement_for_a_release_is_quoted_where_it_is_refused(clinic: Clinic)
 def test_wrong_usage_that_a_command_finds_is_an_object_too(clinic: Clinic) -> None:
     ran = clinic.run("ask", "SELECT COUNT(*) FROM visits", "--answer", str(clinic.directory / "lapwing.toml"), "--format", "json")
     told = json.loads(ran.err)
-    assert ran.status == told["exit_status"] == 2 and told["code"] == "usage" and told["title"].endswith("is already there")
+    assert ran.status == told["exit_status"] == 2 and told["code"] == "usage" and told["title"].endswith("already exists")
 
 
 def test_a_fault_is_an_object_without_its_message(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,8 +80,8 @@ def test_several_parts_are_one_release(released: Clinic) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (("plan", "x", "sex=many"), 2, "is not a column, nor a column=bins"),
-        (("plan", "x", "sex", "region", "--tree"), 2, "a tree is over one column"),
+        (("plan", "x", "sex=many"), 2, "is neither a column nor column=bins"),
+        (("plan", "x", "sex", "region", "--tree"), 2, "--tree takes one column"),
         (("plan", "x", "sex", "--with", "--tree"), 2, "the further part '--tree' cannot be read"),
         (("plan", "x", "sex", "--with", "sex --method magic"), 2, "cannot be read"),
         (("plan", "x", "sex", "--share", "1", "--share", "1"), 3, "[release-parts]"),
@@ -91,7 +91,7 @@ def test_several_parts_are_one_release(released: Clinic) -> None:
         (("query", "never", "SELECT 1"), 3, "[release-unknown]"),
         (("query", "people", "SELECT COUNT(*) AS n FROM patients WHERE vaccinated"), 3, "[release-not-covered]"),
         (("table", "people", "rows.txt"), 2, "must be a new file"),
-        (("report", "people", str(ROOT / "README.md")), 2, "is already there"),
+        (("report", "people", str(ROOT / "README.md")), 2, "already exists"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else None,
 )

@@ -101,7 +101,7 @@ def test_asking_for_a_large_part_of_the_budget_on_a_terminal_is_confirmed(clinic
     for reply, status in (("", 3), ("no", 3), ("y", 0)):
         asked = Screen(*large, home=clinic.home)
         try:
-            asked.wait_for("This costs 6.02% of the whole budget; ask it? [y/N]")
+            asked.wait_for("This costs 6.02% of the whole budget. Ask? [y/N]")
             assert entries() == before, "nothing is charged before the reply"
             asked.type(reply + ENTER)
             asked.wait_for("cost epsilon 0.7" if status == 0 else "Nothing was asked")

@@ -159,7 +159,7 @@ def test_a_price_is_found_in_the_background_once_typing_rests(data_set: DataSet)
     assert explained == ["SELECT COUNT(*) AS n FROM patients"]
     assert price("SELECT nonsense FROM patients").startswith("[unknown-column] there is no column 'nonsense' here|")
     assert price("SHOW TABLES") == "free||True|False"
-    assert price("broken") == "the price cannot be told: ZeroDivisionError||False|True"
+    assert price("broken") == "the price cannot be found: ZeroDivisionError||False|True"
     watch.look("SHOW TABLES")
     watch.forget()
     assert watch.known("SHOW TABLES") is None, "until it is found again"

@@ -52,7 +52,7 @@ def test_from_init_to_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "lapwing.toml").write_text(filled(draft), encoding="utf-8")
     check = run("check", home=tmp_path)
     assert check.status == 0 and "protects one row, not a person, unbounded neighbours" in check.out
-    assert "census: 6 columns, every row a unit of its own" in check.out
+    assert "census: 6 columns, every row is a unit" in check.out
     assert run("prepare", home=tmp_path).status == 0
     asked = run("ask", "SELECT sex, COUNT(*) AS n FROM census GROUP BY sex", "--epsilon", "300", "--format", "json", home=tmp_path)
     answer = json.loads(asked.out)

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from lapwing.asking.options import AskArguments
 
 EpsilonOption = Annotated[
-    str | None, typer.Option("--epsilon", metavar="NUMBER", help="For the whole statement; the catalogue's default when left out.")
+    str | None, typer.Option("--epsilon", metavar="NUMBER", help="Epsilon of the whole statement. Default: the catalogue's.")
 ]
-ConfidenceOption = Annotated[str | None, typer.Option("--confidence", metavar="NUMBER", help="Of the error bars, such as 0.95.")]
-DialectOption = Annotated[SqlSpelling, typer.Option("--dialect", help="How the statement is spelt, and what / of integers means.")]
+ConfidenceOption = Annotated[str | None, typer.Option("--confidence", metavar="NUMBER", help="Level of the error bars, such as 0.95.")]
+DialectOption = Annotated[SqlSpelling, typer.Option("--dialect", help="SQL dialect; it also decides what / of integers means.")]
 ReuseOption = Annotated[
     ReleasesServe | None,
-    typer.Option("--reuse", help="Whether a release may answer, free: auto (where it is as accurate), never, or only."),
+    typer.Option("--reuse", help="Whether a release may answer for free: auto (if it is as accurate), never, or only."),
 ]
-ScaledGroups = Annotated[bool, typer.Option("--scaled-groups", help="Scale groups, measured at a low bound, to a total: a model.")]
+ScaledGroups = Annotated[bool, typer.Option("--scaled-groups", help="Measure groups at a low bound and scale them to a total, by a model.")]
 
 
 def add_analysing(app: typer.Typer) -> None:
@@ -33,7 +33,7 @@ def add_analysing(app: typer.Typer) -> None:
     app.command("ask", short_help="Ask a statement and pay for it.")(ask)
     app.command("explain", short_help="Say what a statement would cost; free.")(explain)
     app.command("describe", short_help="Show the tables, or the columns of one.")(describe)
-    app.command("shell", short_help="Ask one statement after another, with the price in sight.")(shell)
+    app.command("shell", short_help="Ask statements interactively, with their price shown.")(shell)
     app.command("budget", short_help="Show what may be spent, what is spent and what is left.")(budget)
     app.command("history", short_help="Show the ledger, newest entries first.")(history)
 
@@ -45,7 +45,7 @@ def ask(
     confidence: ConfidenceOption = None,
     form: Annotated[AnswerFormat, typer.Option("--format", help="How to print the answer.")] = AnswerFormat.TABLE,
     analyst: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who asks; on a ledger with analysts the user of the operating system when left out.")
+        str | None, typer.Option(metavar="NAME", help="The analyst who asks. Default on a ledger with analysts: your user name.")
     ] = None,
     request_id: Annotated[
         str | None, typer.Option(metavar="TEXT", help="A name for this request: repeating it never charges twice.")
@@ -55,9 +55,9 @@ def ask(
     reuse: ReuseOption = None,
     receipt: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the signed receipt here.")] = None,
     stored: Annotated[
-        Path | None, typer.Option("--answer", metavar="FILE", help="Write the stored answer, which the receipt is for, here.")
+        Path | None, typer.Option("--answer", metavar="FILE", help="Write the stored answer, which the receipt covers, here.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask back before a large part of the budget is spent.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Spend a large part of the budget without asking for confirmation.")] = False,
 ) -> None:
     """Ask a statement and pay for it. Asking the same again on the same version is free.
 
@@ -89,7 +89,7 @@ def explain(
     epsilon: EpsilonOption = None,
     confidence: ConfidenceOption = None,
     form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
-    analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Who would ask, and may see stored answers.")] = None,
+    analyst: Annotated[str | None, typer.Option(metavar="NAME", help="The analyst who would ask, and whose stored answers count.")] = None,
     dialect: DialectOption = SqlSpelling.DUCKDB,
     scaled_groups: ScaledGroups = False,
     reuse: ReuseOption = None,
@@ -125,13 +125,13 @@ def shell(
         Path | None, typer.Argument(metavar="PLACE", help="The data set: a directory or a catalogue, instead of -C.", show_default=False)
     ] = None,
     server: Annotated[str | None, typer.Option(metavar="URL", help="A data set on a server.")] = None,
-    data_set: Annotated[str | None, typer.Option(metavar="ID", help="With --server: which one.")] = None,
+    data_set: Annotated[str | None, typer.Option(metavar="ID", help="With --server: which data set.")] = None,
     token_file: Annotated[Path | None, typer.Option(metavar="FILE", help="With --server: a file with the token.")] = None,
-    analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Who asks, as for ask.")] = None,
+    analyst: Annotated[str | None, typer.Option(metavar="NAME", help="The analyst who asks, as for ask.")] = None,
 ) -> None:
     """Ask one statement after another: with history, completion, and the price shown before it is paid.
 
-    Statements end with a semicolon; \\? lists the commands. From a pipe it runs what comes, up to the first failure.
+    Statements end with a semicolon; \\? lists the commands. From a pipe it runs statements up to the first failure.
 
     \b
     Example:
@@ -149,12 +149,10 @@ def shell(
 
 def describe(
     context: typer.Context,
-    table: Annotated[
-        str | None, typer.Argument(metavar="TABLE", help="A table; when left out, all are listed.", show_default=False)
-    ] = None,
+    table: Annotated[str | None, typer.Argument(metavar="TABLE", help="A table; without one, all are listed.", show_default=False)] = None,
     form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
 ) -> None:
-    """Show which tables there are, or what is declared of the columns of one: types, values and bounds, and what they mean. Free.
+    """List the tables, or show what is declared for the columns of one: types, values, bounds and meaning. Free.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""The commands. Each imports what it needs when it runs, so that help and mistakes in the command line are shown at once."""
+"""The commands. Each imports what it needs when it runs, so that help and usage errors appear at once."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from lapwing.interfaces.cli.releases import release_app
 from lapwing.interfaces.cli.serving import add_serving
 from lapwing.interfaces.cli.starting import add_starting
 
-# Plain help: the library's coloured help is unreadable on light backgrounds. Its tracebacks show local variables, which can be data: never.
+# Plain help: the library's coloured help is unreadable on light backgrounds. Its tracebacks show local variables, which can hold data.
 app = typer.Typer(
     name="lapwing",
-    add_completion=False,  # its scripts start this program at every key; see cli.completion
+    add_completion=False,  # its scripts start this program at every key press; see cli.completion
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -47,13 +47,13 @@ app.add_typer(receipt_app)
 def main() -> None:
     """Run ``lapwing`` with the arguments of the process."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a sign (±, █) shows a question mark; it does not end the command.
+        # A terminal that cannot show a character (±, █) shows a question mark; the command does not fail.
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
     sys.stdout, sys.stderr = cast(TextIO, terminal.EscapingStream(sys.stdout)), cast(TextIO, terminal.EscapingStream(sys.stderr))
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # On a stop signal a command ends in order: its reservation is forfeited and does not count as the death of a process.
+        # On a stop signal a command exits cleanly: its reservation is forfeited, which does not count as a crashed process.
         signal.signal(number, _stopped)
     app(prog_name="lapwing")
 
@@ -79,13 +79,13 @@ def _lapwing(
     server: Annotated[
         str | None, typer.Option(metavar="URL", help="Ask a data set on a server instead; the token is in LAPWING_TOKEN or a file.")
     ] = None,
-    data_set: Annotated[str | None, typer.Option(metavar="ID", help="With --server: which data set, where there are several.")] = None,
+    data_set: Annotated[str | None, typer.Option(metavar="ID", help="With --server: which data set, if there are several.")] = None,
     token_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --server: a file with the token, which only you may read.")
     ] = None,
     _show_version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
-    """Answer SQL about people, privately: noisy answers with error bars, paid from a budget that is kept.
+    """Answer SQL about people privately: noisy answers with error bars, paid from an enforced budget.
 
     \b
     A first tour, with made-up data:
@@ -106,7 +106,7 @@ def _lapwing(
         lapwing --server https://host:8765 shell
 
     \b
-    Exit status: 0 done; 1 internal fault or ledger; 2 wrong usage; 3 refused;
+    Exit status: 0 done; 1 internal or ledger fault; 2 wrong usage; 3 refused;
     4 the budget cannot pay; 5 the owner must act (catalogue, preparation);
     6 an audit refuted a claim.
     """

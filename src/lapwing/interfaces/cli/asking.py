@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def require_meant(data_set: DataSet | RemoteDataSet, statement: str, options: AskArguments) -> None:
-    """Where a person can answer: ask before a large part of the budget is spent. Elsewhere the limits of the catalogue protect it."""
+    """At a terminal, ask for confirmation before a large part of the budget is spent. Elsewhere the catalogue's limits protect it."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     from lapwing.answers.display.budget import LARGE_SHARE
@@ -31,11 +31,11 @@ def require_meant(data_set: DataSet | RemoteDataSet, statement: str, options: As
     try:
         values = data_set.explain(statement, **options).to_dict()
     except LapwingError:
-        return  # asking tells why, and nothing is charged
+        return  # asking reports why, and nothing is charged
     share = values["share_of_budget"]
     if share <= LARGE_SHARE or values.get("stored") or not values["affordable"]:
         return
-    if not is_confirmed(f"This costs {share_text(share)} of the whole budget; ask it? [y/N] "):
+    if not is_confirmed(f"This costs {share_text(share)} of the whole budget. Ask? [y/N] "):
         terminal.write_note("Nothing was asked, and nothing was charged.")
         raise typer.Exit(ExitStatus.REFUSED)
 
@@ -54,7 +54,7 @@ def is_confirmed(question: str) -> bool:
 
 @contextmanager
 def interruptible(data_set: DataSet | RemoteDataSet, request_id: str) -> Iterator[None]:
-    """After Ctrl-C say what may have happened, and how to have the answer without paying twice."""
+    """After Ctrl-C, say what may have happened, and how to get the answer without paying twice."""
     from lapwing.data_set import DataSet
 
     try:
@@ -62,17 +62,17 @@ def interruptible(data_set: DataSet | RemoteDataSet, request_id: str) -> Iterato
     except KeyboardInterrupt:
         if isinstance(data_set, DataSet):
             terminal.write_note(
-                "Interrupted. It may have been charged: `lapwing history` tells. What was answered is free when asked again."
+                "Interrupted. The statement may have been charged: see `lapwing history`. If it was answered, asking again is free."
             )
         else:
-            terminal.write_note("Interrupted. The server goes on with it, and it may have been charged. The same statement with")
+            terminal.write_note("Interrupted. The server continues with the statement and may charge it. The same statement with")
             terminal.write_note(f"  --request-id {request_id}")
-            terminal.write_note("gives its answer and is charged once.")
+            terminal.write_note("returns its answer and is charged once.")
         raise typer.Exit(INTERRUPTED) from None
 
 
 def require_writable(data_set: DataSet | RemoteDataSet, *, receipt: Path | None, stored: Path | None) -> None:
-    """Refuse before anything is charged what could not be written afterwards, or would overwrite something."""
+    """Before anything is charged, refuse a file that exists or that could not be written afterwards."""
     from lapwing.data_set import DataSet
     from lapwing.receipts import no_signing_key
 
@@ -80,7 +80,7 @@ def require_writable(data_set: DataSet | RemoteDataSet, *, receipt: Path | None,
         raise no_signing_key()
     for file in (receipt, stored):
         if file is not None and file.exists():
-            raise usage_error(f"{file} is already there")
+            raise usage_error(f"{file} already exists")
         if file is not None and not file.parent.is_dir():
             raise usage_error(f"{file} cannot be written: there is no such directory")
 
@@ -97,7 +97,7 @@ def write_stored(answer: Answer, *, receipt: Path | None, stored: Path | None) -
 
 def _write(file: Path, content: bytes) -> None:
     if not content:
-        raise usage_error("nothing was measured, or charges are not signed there: nothing is stored, or there is no receipt")
+        raise usage_error("there is nothing to write: the statement measured nothing, or its charge is not signed")
     try:
         with file.open("xb") as stream:
             stream.write(content)

@@ -1,7 +1,7 @@
-"""``lapwing audit``: lower bounds on what is revealed, beside what is claimed.
+"""``lapwing audit``: empirical lower bounds on the privacy loss, beside the claims.
 
 With ``cli.conformance`` the only module of the product that imports ``lapwing.audit``, and only when the command runs: an audit answers
-no statement of the data set, opens neither its rows nor its ledger, and everything it asks it asks of invented data (docs/decisions/0010).
+no statement of the data set, opens neither its rows nor its ledger, and asks only about invented data (docs/decisions/0010).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _statements(catalogue: Path, statements: Sequence[str], *, epsilon: str, sam
     lines = []
     with terminal.status("auditing") as show, invented_project(catalogue) as project:
         audited = statements or [f"SELECT COUNT(*) AS n FROM {table}" for table in project.tables()]
-        # beside other audits, the correction of a whole report: then one confidence holds for all lines
+        # beside other audits, correct for the tests of a whole report: one confidence then holds for all lines
         tests = (4 if asks else 2) * len(audited) if alone else TESTS
         for statement in audited:
             show(" ".join(statement.split()))

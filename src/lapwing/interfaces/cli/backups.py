@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from lapwing.owner.backup import Backup
 
 _IN_DATABASE = (
-    "The ledger is in a database and is not part of this: back that up as PostgreSQL does (pg_dump, or a base backup), and keep its anchors"
+    "The ledger is in a database and is not part of this: back it up with PostgreSQL's tools (pg_dump, a base backup), and keep its anchors"
     " apart from it. After restoring it: `lapwing ledger verify`, then `lapwing ledger accept REASON`."
 )
 _IDENTITIES_IN_DATABASE = (
-    "API keys and grants are in a database and are not part of this. After restoring that to an older state, look through"
-    " `lapwing access list`: what was withdrawn or revoked since is good again."
+    "API keys and grants are in a database and are not part of this. After restoring that database to an older state, review"
+    " `lapwing access list`: roles withdrawn and keys revoked since then are valid again."
 )
 ServerHome = Annotated[
-    Path | None, typer.Option("--home", metavar="DIRECTORY", help="A server's own directory: the server and all it serves")
+    Path | None, typer.Option("--home", metavar="DIRECTORY", help="A server's own directory: the server and all its data sets.")
 ]
 
 
 def add_backups(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("backup", short_help="Write a backup of the data set's state, ledger and keys.")(backup)
-    app.command("restore", short_help="Put a backup back, into an empty place.")(restore)
+    app.command("restore", short_help="Restore a backup into an empty place.")(restore)
 
 
 def backup(
@@ -38,8 +38,8 @@ def backup(
 ) -> None:
     """Write a backup: the catalogue, the state directory, the local ledger and the keys, as of one moment. No rows.
 
-    With --home, of a server: its configuration, API keys and grants, its audit log, and the same of every data set it serves.
-    The registry and the anchors are left out: they are what notices that an older state was put back.
+    With --home, back up a server: its configuration, API keys, grants and audit log, and every data set it serves.
+    The registry and the anchors are left out: they detect that an older state was restored.
 
     \b
     Example:
@@ -55,10 +55,10 @@ def backup(
 def restore(
     context: typer.Context, file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup.")], home: ServerHome = None
 ) -> None:
-    """Put a backup back into the directory (-C), which must have no state directory. A catalogue of the same data set stays as it is.
+    """Restore a backup into the directory (-C), which must have no state directory. An existing catalogue of the same data set stays.
 
-    A ledger that is older than what the registry remembers is put back and not served: `lapwing ledger accept` charges again what it lacks.
-    With --home, a server's backup: API keys are ended, and roles let nobody in until `lapwing access accept`.
+    A ledger older than the registry's record is restored but not served until `lapwing ledger accept` charges again what it lacks.
+    With --home, restore a server: its API keys are revoked, and its roles admit nobody until `lapwing access accept`.
 
     \b
     Example:
@@ -74,7 +74,7 @@ def restore(
 
 
 def _backed_up(catalogue: Path, to: Path) -> None:
-    """Write the backup, and say what it holds and what not."""
+    """Write the backup, and say what it holds and what it does not."""
     from lapwing.curator.curator import CATALOGUE_FILE
     from lapwing.owner.backup import back_up
 
@@ -83,7 +83,7 @@ def _backed_up(catalogue: Path, to: Path) -> None:
         f"Wrote {to}: {', '.join(written.files)}. It holds secrets (the ranking key, signing keys): keep it as you keep the data."
     )
     terminal.write(
-        "Prepared versions are not in it, nor the registry and the anchors: those must never be restored together with a ledger."
+        "It has no prepared versions, no registry and no anchors: registry and anchors must never be restored together with a ledger."
     )
     if written.ledger_is_elsewhere:
         terminal.write(_IN_DATABASE)
@@ -98,7 +98,7 @@ def _server_backed_up(home: Path, to: Path) -> None:
         terminal.write(f"  {directory}: {', '.join(one.files)}")
     terminal.write("It holds secrets (ranking keys, signing keys): keep it as you keep the data. The server's certificate is not in it.")
     terminal.write(
-        "Prepared versions are not in it, nor the registry and the anchors: those must never be restored together with a ledger."
+        "It has no prepared versions, no registry and no anchors: registry and anchors must never be restored together with a ledger."
     )
     _say_what_is_elsewhere(written.identities_are_elsewhere, written.data_sets)
 
@@ -107,17 +107,17 @@ def _server_restored(file: Path, home: Path) -> None:
     from lapwing.interfaces.http.operation.home_backup import put_back_server
 
     written = put_back_server(file, home)
-    terminal.write(f"Put back into {home}: the server's configuration, API keys, grants and audit log.")
-    terminal.write(f"{written.keys_ended} API keys that were good at the time of the backup are ended: make new ones.")
+    terminal.write(f"Restored into {home}: the server's configuration, API keys, grants and audit log.")
+    terminal.write(f"{written.keys_ended} API keys that were valid at the time of the backup are revoked: make new ones.")
     for directory in written.there_already:
-        terminal.write(f"{directory} is there already, with its ledger, and was left as it is.")
+        terminal.write(f"{directory} already exists, with its ledger, and was left unchanged.")
     for directory, one in written.data_sets.items():
-        terminal.write(f"Put back into {directory}: {', '.join(one.files)}.")
+        terminal.write(f"Restored into {directory}: {', '.join(one.files)}.")
         _compare_ledger(directory, one)
     if not written.identities_are_elsewhere:
-        terminal.write("The server does not start before the owner has looked through the roles: some may have been withdrawn since.")
+        terminal.write("The server does not start until the owner has reviewed the roles: some may have been withdrawn since.")
         terminal.write(f"  lapwing access list --home {home}")
-        terminal.write(f'  lapwing access accept "looked through" --home {home}')
+        terminal.write(f'  lapwing access accept "reviewed" --home {home}')
     _say_what_is_elsewhere(written.identities_are_elsewhere, {})
 
 
@@ -129,11 +129,11 @@ def _say_what_is_elsewhere(identities: bool, data_sets: dict[Path, Backup]) -> N
 
 
 def _restored(file: Path, directory: Path) -> None:
-    """Put the files back, then look whether the ledger is the one that was anchored, in its newest state."""
+    """Restore the files, then check whether the ledger is the one that was anchored, in its newest state."""
     from lapwing.owner.backup import put_back
 
     written = put_back(file, directory)
-    terminal.write(f"Put back into {directory}: {', '.join(written.files)}.")
+    terminal.write(f"Restored into {directory}: {', '.join(written.files)}.")
     _compare_ledger(directory, written)
 
 
@@ -152,12 +152,12 @@ def _compare_ledger(directory: Path, written: Backup) -> None:
         with Curator(directory) as curator:
             curator.ledger.balance()
     except LapwingError as error:
-        terminal.write("The ledger is not as it was last seen here:")
+        terminal.write("The ledger differs from the one last seen here:")
         terminal.write(f"  [{error.code}] {error.message}")
-        known = "What the registry remembers to have been charged since is charged again:"
+        known = "Accepting charges again what the registry has recorded since the backup:"
         if error.code == "ledger-unregistered":
-            known = "What was charged after the backup is not known here: lower the budget by what may be missing."
+            known = "Charges made after the backup are not known here: lower the budget by what may be missing."
         terminal.write(f"Nothing is answered until the owner accepts it. {known}")
         terminal.write(f'  lapwing -C {where} ledger accept "what happened"')
         return
-    terminal.write(f"The ledger is as it was last seen here. Prepare a version: lapwing -C {where} prepare")
+    terminal.write(f"The ledger matches the one last seen here. Prepare a version: lapwing -C {where} prepare")

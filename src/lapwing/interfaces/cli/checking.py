@@ -49,11 +49,11 @@ def _summary(declaration: Declaration) -> str:
 
 
 def _rows(table: TableDecl, unit: str) -> str:
-    """How many rows a unit has, and by what it is known."""
+    """How many rows a unit may have, and the path that identifies it."""
     from lapwing.catalog import RowUnit
 
     if isinstance(table.unit, RowUnit):
-        return "every row a unit of its own"
+        return "every row is a unit"
     path = " -> ".join([*(str(hop.target.table) for hop in table.unit.hops), table.unit.end.column])
     rows = "one row" if table.rows_per_unit_max == 1 else f"up to {table.rows_per_unit_max:,} rows"
     return f"{rows} per {unit} (by {path})"

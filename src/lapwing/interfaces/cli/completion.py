@@ -1,8 +1,7 @@
-"""``lapwing completion``: a script for one's own shell that knows the commands, their options and the tables of the data set.
+"""``lapwing completion``: a script for your shell that completes commands, their options and the tables of the data set.
 
-The script is complete in itself. Nothing of ours runs when a key is pressed: starting Python takes longer than people wait. It reads the
-names of tables out of the catalogue, and takes only what is a name: a shell must never receive other characters of a file that another user
-wrote.
+The script is self-contained. It does not start Python at a key press, which would take longer than people wait. It reads the names of
+tables from the catalogue and accepts only valid names: a shell must never receive other characters of a file that another user wrote.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _TABLES = r"s/^\[(tables|public)\.([a-z][a-z0-9_]*)\].*/\2/p"
 
 
 class ShellName(StrEnum):
-    """Of shells."""
+    """The shells that a script can be made for."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -51,22 +50,22 @@ class _Option:
     names: tuple[str, ...]
     takes_value: bool
     values: tuple[str, ...]
-    """Those it may have, where they are listed."""
+    """The values it may have, if they are listed."""
     help: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The words of a command that it may follow."""
+    """A position on the command line: the words of a command, and what may follow them."""
 
     words: str
     next_words: tuple[tuple[str, str], ...]
-    """Commands, and values of an argument where they are listed, each with its help."""
+    """Commands, and the values of an argument if they are listed, each with its help."""
     options: tuple[_Option, ...]
 
 
 def _places(context: typer.Context, command: Any, words: str = "") -> Iterator[_Place]:
-    """``Any``: typer has a copy of click, and its classes are private."""
+    """The positions of a command and of its subcommands. ``Any``: typer bundles click, and its classes are private."""
     inner = getattr(command, "commands", {})
     named = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     listed = [() if one.is_flag else tuple(item.value for item in one.shell_complete(context, "")) for one in named]
@@ -82,12 +81,12 @@ def _places(context: typer.Context, command: Any, words: str = "") -> Iterator[_
 
 
 def _with_value(places: list[_Place]) -> list[str]:
-    """Options whose next word is theirs."""
+    """Options that take the next word as their value."""
     return sorted({name for place in places for option in place.options if option.takes_value for name in option.names})
 
 
 def _bash(places: list[_Place], *, zsh: bool) -> Iterator[str]:
-    """For both shells: zsh reads what bash does, but has uses of its own for variables called ``path`` and ``words``."""
+    """The script for bash and zsh. Zsh reads bash's syntax, but gives the variables ``path`` and ``words`` a special meaning."""
     if zsh:
         yield "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }"
         yield "autoload -Uz bashcompinit && bashcompinit"
@@ -166,5 +165,5 @@ def _fish(places: list[_Place]) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """In single quotes, for both kinds of shell: texts of ours have neither a quote that matters nor a backslash."""
+    """In single quotes, for all shells. Backslashes are dropped and apostrophes replaced: Lapwing's texts need neither."""
     return "'" + " ".join(text.replace("\\", "").replace("'", "’").split()) + "'" if text else "''"

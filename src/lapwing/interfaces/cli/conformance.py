@@ -1,7 +1,7 @@
 """``lapwing conformance``: the project's own list of statements, run and scored.
 
-With ``cli.auditing`` the only module of the product that imports ``lapwing.audit``, and only when the command runs: everything is asked
-of made-up people in a temporary directory (docs/decisions/0010).
+With ``cli.auditing`` the only module of the product that imports ``lapwing.audit``, and only when the command runs: it asks only
+about made-up people in a temporary directory (docs/decisions/0010).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def add_conformance(app: typer.Typer) -> None:
 
 
 class ListName(StrEnum):
-    """Of lists of statements."""
+    """The lists of statements."""
 
     FIRST = "first"
     SECOND = "second"
@@ -49,17 +49,17 @@ def _conformance(
         typer.Option(
             "--postgres",
             metavar="DSN",
-            help="A server to compare with, for the second and the third list.",
+            help="A server to compare with, for the second and third lists.",
             callback=without_password_typed,
         ),
     ] = None,
 ) -> None:
     """Run the project's own list of statements on made-up data: which are answered, and which are refused. Takes half a minute.
 
-    An answer counts when, with the noise turned down, it is what bare DuckDB gives; a refusal when it points into the statement and
-    nothing was charged. Ends with 1 if anything fails. The second and the third list are of statements as people and tools write them: they
-    take a few minutes, and end with 1 if any is answered or refused otherwise than is written down. What is in PostgreSQL's dialect is
-    compared where a server is given; a scratch schema is made there and dropped. Two lists follow well-known benchmarks.
+    An answer passes if, with the noise turned down, it equals DuckDB's own; a refusal passes if it points into the statement and nothing
+    was charged. Exits with 1 if anything fails. The second and third lists hold statements as people and tools write them. They take a few
+    minutes and exit with 1 if a statement is answered or refused other than expected. With --postgres, statements in PostgreSQL's dialect
+    are compared with that server, in a scratch schema that is dropped. Two lists follow well-known benchmarks.
 
     \b
     Example:
@@ -71,7 +71,7 @@ def _conformance(
 
 
 def _written(form: ReportFormat, which: ListName, postgres: str | None) -> ExitStatus:
-    """Run the second or the third list and print what became of it, by kind, and whatever is not as it is written down."""
+    """Run the second or the third list. Print its outcomes by kind, and each outcome that was not expected."""
     from lapwing.audit.lists import second_list, third_list
     from lapwing.audit.lists.written_lists import WrittenScore
 
@@ -92,7 +92,7 @@ def _written(form: ReportFormat, which: ListName, postgres: str | None) -> ExitS
 
 
 def _write_written(score: WrittenScore) -> None:
-    """Print a score of statements with what is to become of them."""
+    """Print a score of statements that have expected outcomes."""
     rows = [[kind, f"{answered} of {many}"] for kind, (answered, many) in score.counts().items()]
     write_table(("kind", "answered"), rows, right=(False, True), accents=(True, False))
     terminal.write("")
@@ -105,11 +105,11 @@ def _write_written(score: WrittenScore) -> None:
     uncompared = [f"{many} ({reason})" for reason, many in score.uncompared().items()]
     terminal.write(f"\n{score.compared} answers compared; not compared: " + ("; ".join(uncompared) or "none"))
     changed = [f"{item.listed.name}: {item.found}, not {item.listed.expected}" for item in score.unlike]
-    terminal.write("not as written down: " + ("; ".join(changed) or "none"))
+    terminal.write("not as expected: " + ("; ".join(changed) or "none"))
 
 
 def conformed(form: ReportFormat, which: ListName = ListName.FIRST) -> ExitStatus:
-    """Run a list and print the score; the status says whether everything went as it should."""
+    """Run a list and print the score; the status says whether everything passed."""
     from lapwing.audit.lists.benchmark_lists import BENCHMARKS, benchmark_statements, run_benchmark
     from lapwing.audit.lists.conformance import Score, listed_statements, run_list
 
@@ -140,7 +140,7 @@ def write_score(score: Score, form: ReportFormat) -> None:
         terminal.write(terminal.plain_table(HEADERS, rows, right=RIGHT))
     values = score.to_dict()
     failed = ", ".join(values["failed"]) or "none"
-    terminal.write(f"\n{values['answered']} answered, {values['refused']} refused as they should be; failed: {failed}")
+    terminal.write(f"\n{values['answered']} answered, {values['refused']} refused as expected; failed: {failed}")
 
 
 def _row(outcome: Outcome) -> list[str]:

@@ -1,7 +1,7 @@
 """How a command ends: its exit status says who must act, and what it prints never holds a value from the data.
 
-An error of ours has a text made from public facts. Any other exception may carry a value in its message, so only its type and the place in
-our source are shown.
+The texts of Lapwing's own errors are made from public facts. Any other exception may carry a value in its message, so only its type and
+the place in our source are shown.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from lapwing.errors import Actor, BudgetRefused, CallRefused, LapwingError
 
 
 class ExitStatus(IntEnum):
-    """Exit statuses of ``lapwing``. 2 is given by the argument parser."""
+    """Exit statuses of ``lapwing``. The argument parser uses 2."""
 
     OK = 0
     INTERNAL = 1
-    """A fault inside, or something the operator must see to, such as a damaged ledger."""
+    """An internal fault, or a problem for the operator, such as a damaged ledger."""
     USAGE = 2
-    """The command was not called as it should be."""
+    """The command was called incorrectly."""
     REFUSED = 3
     """The analyst can ask differently; nothing was charged."""
     BUDGET = 4
@@ -38,10 +38,10 @@ class ExitStatus(IntEnum):
 
 
 JSON = "json"
-"""What ``--format`` says where a program reads."""
+"""The value of ``--format`` for programs."""
 _WITHHELD = "This is a fault in Lapwing. Its message is withheld, because it could hold a value from the data."
 INTERRUPTED = 130
-"""After Ctrl-C, as shells have it."""
+"""The exit status after Ctrl-C, as in shells."""
 
 
 def status_of(error: LapwingError) -> ExitStatus:
@@ -58,24 +58,24 @@ def status_of(error: LapwingError) -> ExitStatus:
 
 
 def usage_error(message: str) -> typer.BadParameter:
-    """What to raise when the command was called wrongly: exits with 2."""
+    """The exception for wrong usage; it exits with 2."""
     return typer.BadParameter(message)
 
 
 def without_password_typed(context: typer.Context, option: typer.CallbackParam, value: str | None) -> str | None:
-    """How a database is reached, as an option says: where that was typed, without a password, which all on a machine could see."""
+    """The connection string in an option. A typed one must hold no password: other users of the machine could see it."""
     from lapwing.catalog.build import has_password
 
     source = context.get_parameter_source(option.name or "")
     if value is not None and has_password(value) and source is not None and source.name == "COMMANDLINE":
-        raise usage_error("everybody on this machine sees what is typed: keep the password in a file (passfile, ~/.pgpass) or a variable")
+        raise usage_error("other users of this machine can see a typed password: keep it in a file (passfile, ~/.pgpass) or a variable")
     return value
 
 
 @contextmanager
 def reported(statement: str = "", form: str = "") -> Iterator[None]:
-    """Turn errors into text on standard error and an exit status. ``statement`` is the SQL that a refusal's caret points into; where
-    ``form``, what ``--format`` says, is JSON, an error is one object of it instead.
+    """Turn errors into text on standard error and an exit status. ``statement`` is the SQL that a refusal's caret points into. If
+    ``form``, the value of ``--format``, is JSON, an error is one JSON object instead.
     """
     try:
         yield
@@ -84,14 +84,14 @@ def reported(statement: str = "", form: str = "") -> Iterator[None]:
     except typer.BadParameter as error:
         if form != JSON:
             raise
-        _write_problem(CallRefused("usage", error.message, hint="--help tells how the command is called"), ExitStatus.USAGE)
+        _write_problem(CallRefused("usage", error.message, hint="see --help"), ExitStatus.USAGE)
         raise typer.Exit(ExitStatus.USAGE) from None
     except Exception as error:
         raise typer.Exit(report_error(error, statement, form)) from None
 
 
 def report_error(error: Exception, statement: str = "", form: str = "") -> ExitStatus:
-    """Write an error to standard error; the exit status that it means."""
+    """Write an error to standard error; returns its exit status."""
     from lapwing.interfaces.cli.terminal import write_error
 
     fault = LapwingError("internal", f"{type(error).__name__} at {_place(error)}", hint=_WITHHELD)
@@ -125,7 +125,7 @@ def error_text(error: LapwingError, statement: str = "") -> str:
 
 
 def _place(error: Exception) -> str:
-    """Where in our own source an exception passed last."""
+    """The last place in our own source that an exception passed through."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "lapwing" in Path(frame.filename).parts]
     if not frames:
         return "an unknown place"

@@ -14,14 +14,14 @@ from lapwing.owner.catalogue_text import id_of_place
 
 _WILDCARDS = "*?["
 _NUMBERED = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+)")
-"""What the names of a table's files differ by: numbers, dates, and the identifiers that other tools put there."""
+"""The parts in which the names of a table's files may differ: numbers, dates, and identifiers that other tools write."""
 
 
 def whole_tables(files: Sequence[str], *, engine: str = "duckdb", apart: bool = False) -> tuple[list[str], list[str]]:
     """The sources for files and folders, and a sentence about each pattern that replaces several files.
 
-    Files of one folder are one table where they have the same columns and names that differ by numbers alone, and where a pattern names
-    them and no other file. The owner reads the draft; whatever is not as plain as that stays apart.
+    Files of one folder are one table if they have the same columns, their names differ only in numbers, and a pattern matches them and no
+    other file. The owner reads the draft; all other files stay separate tables.
     """
     sources = list(dict.fromkeys(source for name in files for source in ([name] if _is_table(name, engine) else _in_folder(name))))
     alike: dict[tuple[Path, tuple[str, ...]], list[Path]] = {}
@@ -32,7 +32,7 @@ def whole_tables(files: Sequence[str], *, engine: str = "duckdb", apart: bool = 
     for group in alike.values():
         if (pattern := _pattern(group)) is not None:
             pattern_of |= dict.fromkeys(group, pattern)
-            said.append(f"{pattern}: {len(group)} files with the same columns are one table. With --apart each is a table of its own.")
+            said.append(f"{pattern}: {len(group)} files with the same columns are one table. With --apart, each is a separate table.")
     return list(dict.fromkeys(pattern_of.get(Path(source), source) for source in sources)), said
 
 
@@ -61,14 +61,14 @@ def _pattern(group: Sequence[Path]) -> str | None:
     try:
         schemas = {tuple(read_columns(path)) for path in group}
     except UnreadableSource:
-        return None  # which file it is, and why, is said when it is read by itself
+        return None  # reading that file by itself reports which it is, and why
     return pattern if len(schemas) == 1 and set(source_files(Path(), pattern)) == set(group) else None
 
 
 def initial_catalogue(files: Sequence[str], *, directory: Path, engine: str = "duckdb", connection: str = "") -> tuple[str, int]:
-    """The text, and how many lines wait for the owner. Sources are written relative to ``directory``, where the catalogue will be."""
+    """The text, and how many lines the owner must complete. Sources are written relative to ``directory``, where the catalogue will be."""
     if (engine == "postgres") != bool(connection):
-        raise usage_error("--connection goes with --engine postgres, and only with it")
+        raise usage_error("--engine postgres needs --connection, and other engines do not take it")
     sources = [
         _on_engine(name, engine, connection) if _is_table(name, engine) else _source(name, directory) for name in dict.fromkeys(files)
     ]
@@ -78,7 +78,7 @@ def initial_catalogue(files: Sequence[str], *, directory: Path, engine: str = "d
 
 
 def _is_table(name: str, engine: str) -> bool:
-    """Whether a source is the name of a table; on Spark, what is no path is one."""
+    """Whether a source is the name of a table; on Spark, a source that is not a path is one."""
     return engine == "postgres" or (engine == "spark" and "/" not in name and not name.endswith(".parquet"))
 
 
@@ -102,7 +102,7 @@ def _source(file: str, directory: Path) -> RequestedTable:
 
 
 def _wished_name(path: Path) -> str:
-    """The file's name without its ending; of a pattern without letters of its own, that of the nearest directory that is none."""
+    """The file's name without its extension; for a pattern without letters, the name of the nearest directory that has some."""
     for name in (path.name.split(".")[0], *(part for part in reversed(path.resolve().parent.parts) if "=" not in part)):
         plain = "".join(char for char in name if char not in _WILDCARDS + "]")
         if any(char.isalpha() for char in plain) and not (plain != name and plain.startswith("part-")):

@@ -1,4 +1,4 @@
-"""What an owner does with a data set: check, prepare, retire, close and open it, back it up, audit it."""
+"""Commands of owners of a data set: check, prepare, retire, close and reopen it, back it up, audit it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def add_owning(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("check", short_help="Check the catalogue and the schemas of its sources.")(check)
-    app.command("prepare", short_help="Read the sources and write a new version to ask.")(prepare)
+    app.command("prepare", short_help="Read the sources and write a new version.")(prepare)
     app.command("retire", short_help="Delete the rows of a prepared version.")(retire)
-    app.command("reopen", short_help="Let analysts in again after an incident.")(reopen)
-    app.command("close", short_help="Let no analyst ask until it is opened again.")(close)
+    app.command("reopen", short_help="Let analysts ask again after an incident.")(reopen)
+    app.command("close", short_help="Stop all analysts from asking until it is reopened.")(close)
     add_backups(app)
-    app.command("audit", short_help="Try to refute what is claimed, on made-up data.")(audit)
+    app.command("audit", short_help="Try to refute the privacy claims, on made-up data.")(audit)
 
 
 def check(context: typer.Context) -> None:
@@ -42,17 +42,17 @@ def check(context: typer.Context) -> None:
 def prepare(
     context: typer.Context,
     override: Annotated[
-        str, typer.Option(metavar="REASON", help="The owner's reason to go on where identity or unit changed; kept in the ledger.")
+        str, typer.Option(metavar="REASON", help="Why to continue although the identity or unit changed; kept in the ledger.")
     ] = "",
     append: Annotated[bool, typer.Option("--append", help="Read only new rows of tables that declare `appended_by`.")] = False,
-    accept_losses: Annotated[bool, typer.Option("--accept-losses", help="Go on where much is left out or becomes NULL.")] = False,
+    accept_losses: Annotated[bool, typer.Option("--accept-losses", help="Continue although much is left out or becomes NULL.")] = False,
     new_version: Annotated[
-        bool, typer.Option("--new-version", help="Make one also where only budget, defaults or descriptions changed.")
+        bool, typer.Option("--new-version", help="Make one even if only the budget, defaults or descriptions changed.")
     ] = False,
 ) -> None:
-    """Read the sources and write a new version to ask. The owner's act; the first time it also makes the ledger.
+    """Read the sources and write a new version for analysts to ask. The first time, this also makes the ledger.
 
-    Where only budget, ceiling, defaults, descriptions or comments of the catalogue changed, these are applied and the version stays.
+    If only the budget, ceiling, defaults, descriptions or comments of the catalogue changed, they are applied and the version stays.
 
     \b
     Example:
@@ -80,7 +80,7 @@ def retire(context: typer.Context, version: Annotated[int, typer.Argument(min=1,
 def reopen(
     context: typer.Context, reason: Annotated[str, typer.Argument(metavar="REASON", help="What was found and done; kept in the ledger.")]
 ) -> None:
-    """Let analysts in again after an incident closed the data set.
+    """Let analysts ask again after an incident closed the data set.
 
     \b
     Example:
@@ -93,7 +93,7 @@ def reopen(
 
 
 def close(context: typer.Context, reason: Annotated[str, typer.Argument(metavar="REASON", help="Why; kept in the ledger.")]) -> None:
-    """Let no analyst ask until `lapwing reopen`. What is being answered already is still answered.
+    """Stop all analysts from asking until `lapwing reopen`. Requests in progress are still answered.
 
     \b
     Example:
@@ -108,20 +108,20 @@ def close(context: typer.Context, reason: Annotated[str, typer.Argument(metavar=
 def audit(
     context: typer.Context,
     sql: Annotated[
-        list[str] | None, typer.Argument(metavar="SQL", help="Statements to audit; when left out, the count of each protected table.")
+        list[str] | None, typer.Argument(metavar="SQL", help="Statements to audit. Default: the count of each protected table.")
     ] = None,
     epsilon: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Of each statement. A large one shows more, and the code is the same.")
+        str, typer.Option(metavar="NUMBER", help="Epsilon of each statement. A large one reveals more and runs the same code.")
     ] = "8",
     samples: Annotated[int, typer.Option(min=100, max=10_000_000, help="Runs on each of two neighbouring data sets.")] = 20_000,
-    asks: Annotated[int, typer.Option(min=0, max=1_000, help="Answers asked for one by one, ledger and all, on each of them.")] = 50,
+    asks: Annotated[int, typer.Option(min=0, max=1_000, help="Answers asked one at a time, through the ledger, on each data set.")] = 50,
     mechanisms: Annotated[bool, typer.Option("--mechanisms", help="Audit every mechanism of the kernel; needs no catalogue.")] = False,
     plans: Annotated[bool, typer.Option("--plans", help="Audit every shape of plan; needs no catalogue.")] = False,
     form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
 ) -> None:
-    """Try to refute what is claimed: run on neighbouring made-up data sets, and compare. Reads no row of yours, charges nothing.
+    """Try to refute the privacy claims: run on neighbouring made-up data sets and compare. Reads none of your rows, charges nothing.
 
-    Each line gives the claim and the largest value that the runs refute. Ends with 6 if that is above a claim.
+    Each line gives the claim and the largest value that the runs refute. Exits with 6 if that value is above a claim.
 
     \b
     Example:
@@ -146,7 +146,7 @@ def audit(
 
 
 def _signed(curator: Curator, reason: str) -> str:
-    """An owner's reason, with the name of who gave it where several may."""
+    """An owner's reason, with the owner's name if there may be several owners."""
     from lapwing.curator.curator import system_user
 
     return reason if curator.place.server is None else f"by {system_user()}: {reason}"

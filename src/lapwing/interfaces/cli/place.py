@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GlobalOptions:
-    """What was said before the command."""
+    """The options before the command."""
 
     directory: Path = Path()
     server: str | None = None
     data_set: str | None = None
-    """On a server that has several."""
+    """Its id, on a server that has several."""
     token_file: Path | None = None
 
     def but(self, *, directory: Path | None, server: str | None, data_set: str | None, token_file: Path | None) -> GlobalOptions:
-        """The same with the options after the command."""
+        """The same, overridden by the options after the command."""
         if directory is not None and (server or self.server) is not None:
-            raise usage_error("a data set is here or on a server, not both")
+            raise usage_error("a data set is on this machine or on a server, not both")
         return GlobalOptions(
             self.directory if directory is None else directory,
             self.server if server is None else server,
@@ -39,7 +39,7 @@ class GlobalOptions:
         )
 
     def catalogue(self) -> Path:
-        """The catalogue, or its directory; wrong usage where a server was named."""
+        """The catalogue or its directory; a usage error if a server was named."""
         if self.server is not None:
             raise usage_error("this command needs the files of the data set: leave --server out")
         return self.directory
@@ -62,7 +62,7 @@ class GlobalOptions:
 
 
 def whereabouts(context: typer.Context) -> GlobalOptions:
-    """What was said before the command."""
+    """The options before the command."""
     said: GlobalOptions = context.obj
     return said
 
@@ -80,7 +80,7 @@ def curator_of(context: typer.Context) -> Curator:
 
 
 def require_prepared(data_set: DataSet | RemoteDataSet) -> None:
-    """Say so at once where there is no version to ask; a server tells by itself."""
+    """Refuse at once if there is no version to ask; a server checks this itself."""
     from lapwing.data_set import DataSet
 
     if isinstance(data_set, DataSet):
@@ -98,7 +98,7 @@ def statement_text(sql: str) -> str:
 
 
 def shell_quoted(path: Path) -> str:
-    """A path as it is typed into a shell."""
+    """A path, quoted for a shell."""
     import shlex
 
     return shlex.quote(str(path))

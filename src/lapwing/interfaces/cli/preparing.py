@@ -38,7 +38,7 @@ def prepared(curator: Curator, *, override: str, append: bool = False, accept_lo
             raise
         _write_losses(curator, curator.state.next_version(curator.engine.versions()))
         if not sys.stdin.isatty() or not typer.confirm("Go on with what is left?", err=True):
-            error.hint = "mend the catalogue or the source, or prepare with --accept-losses"
+            error.hint = "fix the catalogue or the source, or prepare with --accept-losses"
             raise
         with _progress(tables) as progress:
             version = curator.prepare(progress=progress, override=override, append=append, accept_losses=True, new_version=new_version)
@@ -50,7 +50,7 @@ def prepared(curator: Curator, *, override: str, append: bool = False, accept_lo
 
 
 def _applied(curator: Curator, changes: Sequence[str], *, override: str) -> None:
-    """Apply what needs no version, and say what it was."""
+    """Apply the changes that need no new version, and list them."""
     before = curator.balance(override=override)
     version = curator.prepare(override=override)
     after = curator.balance()
@@ -65,16 +65,16 @@ def _applied(curator: Curator, changes: Sequence[str], *, override: str) -> None
     typer.echo(f"Version {version} stays: nothing that it is made of changed.{free}")
     _write_balance(curator)
     if after.ceiling.epsilon != curator.declaration.declared_budget.ceiling_epsilon:
-        terminal.write_note(f"The ceiling stays at epsilon {float(after.ceiling.epsilon):g}, as the ledger has it: it is the promise.")
+        terminal.write_note(f"The ceiling stays at epsilon {float(after.ceiling.epsilon):g}, as in the ledger: it is what was promised.")
 
 
 def _write_balance(curator: Curator) -> None:
-    """What is spent and left, and whether the budget is still to be decided on."""
+    """What is spent and left, and whether a higher budget awaits approval."""
     balance = curator.balance()
     spent = curator.view_of(balance).share_spent
     typer.echo(f"{spent:.1%} of the budget is spent, {1 - spent:.1%} is left.")
     if balance.budget.epsilon != curator.declaration.declared_budget.epsilon:
-        # Lowering is done at once; what is left is a higher one, on a ledger where one person cannot raise it.
+        # A lower budget applies at once, so this is a higher one, on a ledger where one person cannot raise it.
         terminal.write_note(
             f"The budget stays at epsilon {float(balance.budget.epsilon):g}: a higher one needs a second person. It is proposed;"
             " see `lapwing ledger status`, and let somebody else run `lapwing ledger approve NUMBER`."
@@ -82,7 +82,7 @@ def _write_balance(curator: Curator) -> None:
 
 
 def _write_losses(curator: Curator, version: int) -> None:
-    """A line for each table that loses or changes something: exact, to the owner's terminal."""
+    """A line for each table that loses or changes rows: exact figures, for the owner's terminal."""
     touched = curator.losses(version)
     for table in touched:
         why = {
@@ -104,7 +104,7 @@ def _write_losses(curator: Curator, version: int) -> None:
 
 @contextmanager
 def _progress(tables: int) -> Iterator[Progress]:
-    """A bar on a terminal's standard error; silence elsewhere."""
+    """A progress bar if standard error is a terminal, otherwise nothing."""
     console = terminal.console(stderr=True)
     if not console.is_terminal:
         yield lambda _what, _done, _total: None

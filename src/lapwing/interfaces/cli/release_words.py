@@ -1,4 +1,4 @@
-"""What is wanted of a release, from words: columns with bins, and options; the words of a further part are those of the command."""
+"""Parses release requests: columns with bins, and options. A further part is written like the command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lapwing.releases.request import QuantileRequest
 
 WAYS = 2
-"""Columns that are counted together, if nothing is said."""
+"""Columns that are counted together by default."""
 
 
 class Method(StrEnum):
@@ -39,7 +39,7 @@ class PartText:
     branch: int | None = None
 
     def wanted(self) -> QuantileRequest:
-        """What it asks for."""
+        """The request that the text describes."""
         from lapwing.releases.request import Marginals, RangeTree, SyntheticTable
 
         bins: dict[str, int] = {}
@@ -47,13 +47,13 @@ class PartText:
         for word in (*self.columns, *self.by):
             column, given, cut = word.partition("=")
             if given and not cut.isdecimal():
-                raise usage_error(f"{word!r} is not a column, nor a column=bins")
+                raise usage_error(f"{word!r} is neither a column nor column=bins")
             names.append(column)
             if given:
                 bins[column] = int(cut)
         if self.tree or self.by or self.branch is not None:
             if self.synthetic or len(self.columns) != 1:
-                raise usage_error("a tree is over one column, further ones are given with --by; it is no synthetic table")
+                raise usage_error("--tree takes one column, and others with --by; it cannot be combined with --synthetic")
             branch = {} if self.branch is None else {"branch": self.branch}
             return RangeTree(names[0], names[1:], bins=bins, **branch)
         if self.synthetic:

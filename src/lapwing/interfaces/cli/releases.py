@@ -23,25 +23,26 @@ release_app = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the release, or a file that `lapwing release save` wrote.")]
-NewName = Annotated[str, typer.Argument(metavar="NAME", help="What the release is called.")]
-Columns = Annotated[list[str], typer.Argument(metavar="COLUMN...", help="The columns; column=16 cuts a range into so many bins.")]
-Epsilon = Annotated[str | None, typer.Option(metavar="NUMBER", help="For the whole release; else the default of a statement.")]
+NewName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the new release.")]
+Columns = Annotated[list[str], typer.Argument(metavar="COLUMN...", help="The columns; column=16 cuts a range into 16 bins.")]
+Epsilon = Annotated[str | None, typer.Option(metavar="NUMBER", help="Epsilon of the whole release. Default: that of a statement.")]
 Analyst = Annotated[str | None, typer.Option(metavar="NAME", help="Who pays, on a ledger that knows analysts.")]
-TableName = Annotated[str | None, typer.Option("--table", metavar="TABLE", help="Of which table, where several have these columns.")]
-Ways = Annotated[int, typer.Option(min=1, max=4, help="Counts by so many columns at a time, and by fewer.")]
+TableName = Annotated[str | None, typer.Option("--table", metavar="TABLE", help="The table, if several have these columns.")]
+Ways = Annotated[int, typer.Option(min=1, max=4, help="Count combinations of up to this many columns.")]
 Synthetic = Annotated[bool, typer.Option("--synthetic", help="Measure what a synthetic table needs.")]
 Tree = Annotated[bool, typer.Option("--tree", help="Counts of ranges of one column, of any length.")]
 By = Annotated[list[str] | None, typer.Option("--by", metavar="COLUMN", help="With --tree: ranges for each value of this column.")]
-Branch = Annotated[int | None, typer.Option("--branch", min=2, max=64, help="With --tree: children of one node; 4, if nothing is said.")]
+Branch = Annotated[int | None, typer.Option("--branch", min=2, max=64, help="With --tree: children of one node; 4 by default.")]
 With = Annotated[
     list[str] | None,
-    typer.Option("--with", metavar="WORDS", help="A further part under the same charge, in the words of this command: columns, options."),
+    typer.Option("--with", metavar="WORDS", help="A further part under the same charge: columns and options as here."),
 ]
 Shares = Annotated[
-    list[str] | None, typer.Option("--share", metavar="NUMBER", help="Of the price, for each part in turn, in any measure; else equal.")
+    list[str] | None,
+    typer.Option("--share", metavar="NUMBER", help="Each part's share of the price, in order, in any unit; equal by default."),
 ]
-Rows = Annotated[int | None, typer.Option("--rows-per-unit", min=1, help="For how many rows one unit counts.")]
-Keys = Annotated[Path | None, typer.Option(metavar="DIR", help="Of a file: public keys, one of which must have signed for it.")]
+Rows = Annotated[int | None, typer.Option("--rows-per-unit", min=1, help="How many rows of one unit are counted.")]
+Keys = Annotated[Path | None, typer.Option(metavar="DIR", help="For a file: the public keys, one of which must have signed it.")]
 
 
 Made = Annotated[Method, typer.Option("--method", help="With --synthetic: how its table is made.")]
@@ -113,9 +114,9 @@ def run(
         typer.echo(f"Released {bought.name}: {len(bought.terms.tables):,} tables of {bought.cells:,} cells; {paid}.")
 
 
-@release_app.command("list", short_help="List what was released.")
+@release_app.command("list", short_help="List the releases.")
 def listed(context: typer.Context, analyst: Analyst = None) -> None:
-    """List what was released of the newest version, newest first. Free."""
+    """List the releases of the newest version, newest first. Free."""
     with reported(), whereabouts(context).opened(analyst=analyst) as data_set:
         rows = [[one.name, one.of_table, ", ".join(one.columns), one.kind, f"{one.cells:,}"] for one in data_set.releases()]
         write_table(["name", "table", "columns", "kind", "cells"], rows, right=[False, False, False, False, True])
@@ -131,7 +132,7 @@ def query(
     analyst: Analyst = None,
     keys: Keys = None,
 ) -> None:
-    """Answer SQL from a release, free, with error bars; what it does not answer is refused with the reason.
+    """Answer SQL from a release, free, with error bars; a statement that it cannot answer is refused with the reason.
 
     \b
     Example:
@@ -147,7 +148,7 @@ def table(
     context: typer.Context,
     name: Name,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A new .parquet or .csv file.")],
-    rows: Annotated[int | None, typer.Option(min=1, help="So many rows; else as many as the release says there are.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="How many rows. Default: as many as the release estimates.")] = None,
     analyst: Analyst = None,
     keys: Keys = None,
 ) -> None:
@@ -180,12 +181,12 @@ def report(
     analyst: Analyst = None,
     keys: Keys = None,
 ) -> None:
-    """Write a page about a release: what was measured, how sure it is, pictures of its columns. It needs no network to be read."""
+    """Write a page about a release: what was measured, how accurate it is, and pictures of its columns. The page needs no network."""
     from lapwing.releases.report import release_html
 
     with reported():
         if file.exists():
-            raise usage_error(f"{file} is already there")
+            raise usage_error(f"{file} already exists")
         file.write_text(release_html(_opened(context, name, analyst, keys)), encoding="utf-8")
         typer.echo(f"Wrote {file}.")
 
@@ -194,10 +195,10 @@ def report(
 def save(
     context: typer.Context,
     name: Name,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file; `.lapwing` is a good ending.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file, such as people.lapwing.")],
     analyst: Analyst = None,
 ) -> None:
-    """Write a release to a file: whoever has it can query it, without the data and without a server.
+    """Write a release to a file that can be queried without the data and without a server.
 
     \b
     Example:
@@ -211,7 +212,7 @@ def save(
 
 
 def _opened(context: typer.Context, name: str, analyst: str | None, keys: Path | None) -> Release:
-    """A release from a file, where there is one of that name; else from the ledger."""
+    """A release from the file of that name, if there is one; otherwise from the ledger."""
     from lapwing.owner.release_file import open_release
 
     if Path(name).is_file():

@@ -23,7 +23,7 @@ Home = Annotated[Path, typer.Option("--home", metavar="DIRECTORY", help="The ser
 HOME_DEFAULT = Path("lapwing-server")
 FIRST_KEY_FILE = "first-key"
 """The file for the first key if there is no terminal; only the user who starts the server can read it."""
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A person, or group:NAME of the identity provider.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A person, or group:NAME for a group of the identity provider.")]
 RoleName = Annotated[Role, typer.Argument(help="The role.")]
 DataSetName = Annotated[str, typer.Argument(metavar="DATA_SET", help="The data set, by its id; '*' for every one.")]
 
@@ -38,12 +38,12 @@ def add_serving(app: typer.Typer) -> None:
 
 def serve(
     catalogues: Annotated[
-        list[Path] | None, typer.Argument(metavar="[CATALOGUE]...", help="Data sets to serve; written to the configuration the first time.")
+        list[Path] | None, typer.Argument(metavar="[CATALOGUE]...", help="Data sets to serve; written to a new configuration.")
     ] = None,
     home: Home = HOME_DEFAULT,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Where to listen, for a new configuration.")] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port to listen on, for a new configuration.")] = 8765,
     wire: Annotated[
-        bool | None, typer.Option("--wire/--no-wire", help="Speak PostgreSQL's protocol too. By default, where [wire] is configured.")
+        bool | None, typer.Option("--wire/--no-wire", help="Also speak PostgreSQL's protocol. Default: if [wire] is configured.")
     ] = None,
     shadow: Annotated[
         str | None,
@@ -53,13 +53,13 @@ def serve(
             callback=without_password_typed,
         ),
     ] = None,
-    wire_port: Annotated[int, typer.Option(min=0, max=65_535, help="Where the wire listens, for a new configuration.")] = 5433,
+    wire_port: Annotated[int, typer.Option(min=0, max=65_535, help="The port of the wire, for a new configuration.")] = 5433,
 ) -> None:
     """Serve data sets to analysts who cannot read their files.
 
-    The first time, name the catalogues: a configuration is written to the server's own directory, which only its user may read. Without
-    one, nothing is served yet, and whoever starts it gets a key to declare files of this directory in a browser. After that, `lapwing
-    serve` alone starts it again.
+    The first time, name the catalogues: a configuration is written to the server's own directory, which only its user may read. Without a
+    catalogue, nothing is served yet, and you get a key to declare files of this directory in a browser. After that, `lapwing serve` alone
+    starts the server again.
 
     \b
     Example:
@@ -107,14 +107,14 @@ def grant(name: Name, role: RoleName, data_set: DataSetName, home: Home = HOME_D
     with reported():
         identities, served = _identities(home), _served(home)
         if data_set not in ("*", *served):
-            raise usage_error(f"there is no data set {data_set!r} here; there is {', '.join(served)}")
+            raise usage_error(f"there is no data set {data_set!r} here; the data sets are {', '.join(served)}")
         identities.grant(name, Grant(role, data_set))
         typer.echo(f"{name} is {role.value} of {data_set}.")
 
 
-@access_app.command("withdraw", short_help="Take a role away.")
+@access_app.command("withdraw", short_help="Withdraw a role from somebody.")
 def withdraw(name: Name, role: RoleName, data_set: DataSetName, home: Home = HOME_DEFAULT) -> None:
-    """Take a role away, at once.
+    """Withdraw a role from somebody, effective at once.
 
     \b
     Example:
@@ -122,18 +122,18 @@ def withdraw(name: Name, role: RoleName, data_set: DataSetName, home: Home = HOM
     """
     with reported():
         there = _identities(home).withdraw(name, Grant(role, data_set))
-        typer.echo(f"{name} is no longer {role.value} of {data_set}." if there else "Nothing of the kind was granted.")
+        typer.echo(f"{name} is no longer {role.value} of {data_set}." if there else "No such role was granted.")
 
 
 @access_app.command("key", short_help="Make an API key for somebody.")
 def key(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The person whose key it is.")],
-    days: Annotated[int, typer.Option(help="How many days it is good for.")] = 90,
-    data_set: Annotated[str, typer.Option(metavar="DATA_SET", help="The only data set it is good for.")] = "*",
-    role: Annotated[Role | None, typer.Option(help="The only role it is good for.")] = None,
+    days: Annotated[int, typer.Option(help="How many days it is valid.")] = 90,
+    data_set: Annotated[str, typer.Option(metavar="DATA_SET", help="The only data set that it is valid for.")] = "*",
+    role: Annotated[Role | None, typer.Option(help="The only role that it is valid for.")] = None,
     home: Home = HOME_DEFAULT,
 ) -> None:
-    """Make an API key. It is shown this once: what is kept of it is a hash.
+    """Make an API key. It is shown only once: the server keeps a hash of it.
 
     \b
     Example:
@@ -142,28 +142,29 @@ def key(
     with reported():
         text, entry = _identities(home).new_key(name, days=days, data_set=data_set, role=role)
         typer.echo(text)
-        typer.echo(f"Key {entry.key_id} of {name}, good until {entry.expires_at[:10]}. It is not shown again.", err=True)
+        typer.echo(f"Key {entry.key_id} of {name}, valid until {entry.expires_at[:10]}. It is not shown again.", err=True)
 
 
-@access_app.command("revoke", short_help="End an API key.")
+@access_app.command("revoke", short_help="Revoke an API key.")
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="The key, as `lapwing access list` shows it.")], home: Home = HOME_DEFAULT
+    key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="The key's id, as `lapwing access list` shows it.")],
+    home: Home = HOME_DEFAULT,
 ) -> None:
-    """End an API key, at once.
+    """Revoke an API key, effective at once.
 
     \b
     Example:
         lapwing access revoke 4a6b1c2d3e4f5a6b
     """
     with reported():
-        typer.echo(f"Key {key_id} is revoked." if _identities(home).revoke(key_id) else "There is no such key that is still good.")
+        typer.echo(f"Key {key_id} is revoked." if _identities(home).revoke(key_id) else "There is no valid key with this id.")
 
 
-@access_app.command("accept", short_help="Let people in again after a restore.")
+@access_app.command("accept", short_help="Accept the roles of a restored backup.")
 def accept(
-    reason: Annotated[str, typer.Argument(metavar="REASON", help="What was looked at; kept in the audit log.")], home: Home = HOME_DEFAULT
+    reason: Annotated[str, typer.Argument(metavar="REASON", help="What was reviewed; kept in the audit log.")], home: Home = HOME_DEFAULT
 ) -> None:
-    """Let people in again by the roles that a restored backup granted, after looking through them.
+    """Accept the roles of a restored backup, after reviewing them; until then they admit nobody.
 
     \b
     Example:
@@ -183,7 +184,7 @@ def accept(
         there = identities.accept()
         log.write(**said, outcome="200" if there else "404", charges=())
         log.close()
-        typer.echo("What is granted lets people in again. API keys have to be made anew." if there else "Nothing waits to be accepted.")
+        typer.echo("The granted roles are in effect again. Make new API keys." if there else "There is nothing to accept.")
 
 
 @access_app.command("list", short_help="Show keys and roles.")
@@ -201,7 +202,7 @@ def list_access(
         for item in roles:
             typer.echo(f"{item['name']}  {item['role']} of {item['data_set']}")
         for item in keys:
-            state = "revoked" if item["revoked_at"] else f"good until {item['expires_at'][:10]}"
+            state = "revoked" if item["revoked_at"] else f"valid until {item['expires_at'][:10]}"
             typer.echo(f"key {item['key_id']} of {item['name']}, {state}")
 
 
@@ -237,10 +238,10 @@ def _first_key(home: Path, port: int) -> None:
     for role in (Role.OWNER, Role.ANALYST):
         identities.grant(name, Grant(role, EVERY))
     key, entry = identities.new_key(name)
-    address, good = f"http://127.0.0.1:{port}", f"good until {entry.expires_at[:10]}"
+    address, good = f"http://127.0.0.1:{port}", f"valid until {entry.expires_at[:10]}"
     if sys.stdout.isatty():
         typer.echo(f"Nothing is served yet. Open {address} and sign in with this key to declare a first data set:\n\n  {key}\n")
-        typer.echo(f"It is shown this once and {good}. With it {name} is owner and analyst of every data set here.")
+        typer.echo(f"It is shown only once and is {good}. With it {name} is owner and analyst of every data set here.")
     else:  # what is printed may be kept in a log that others read
         file = home / FIRST_KEY_FILE
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as stream:
@@ -251,7 +252,7 @@ def _first_key(home: Path, port: int) -> None:
 
 
 def _where(configuration: ServerConfiguration, home: Path, *, with_wire: bool) -> str:
-    """What a server says as it starts; it says no more, unless something is wrong."""
+    """The line that a server prints as it starts, the only one unless something is wrong."""
     from lapwing.interfaces.http.new_data_sets import NewDataSets
 
     server = configuration.server
@@ -278,7 +279,11 @@ def _write_configuration(home: Path, catalogues: list[Path], port: int, shadow: 
         _require_as_configured(file, catalogues, shadow)
         return
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lines = ["# What this server serves and where it listens; docs/reference/server.md has every word.", "[server]", f"port = {port}"]
+    lines = [
+        "# What this server serves and where it listens; docs/reference/server.md describes every setting.",
+        "[server]",
+        f"port = {port}",
+    ]
     if shadow is not None:
         lines += ["", "[wire]", f"port = {wire_port}", f"shadow = {_quoted(shadow)}"]
     if not catalogues:
@@ -298,9 +303,9 @@ def _require_as_configured(file: Path, catalogues: list[Path], shadow: str | Non
     configuration = read_configuration(file)
     known = {catalogue_directory(file.parent / one.catalogue) for one in configuration.data_set}
     if not {catalogue_directory(one) for one in catalogues} <= known:
-        raise usage_error(f"{file} is already there and does not name this catalogue; write it there, as [[data_set]]")
+        raise usage_error(f"{file} already exists and does not name this catalogue; add it there as [[data_set]]")
     if shadow is not None and (configuration.wire is None or configuration.wire.shadow != shadow):
-        raise usage_error(f"{file} is already there and has another shadow, or none; write it there, in [wire]")
+        raise usage_error(f"{file} already exists and has another shadow, or none; set it there in [wire]")
 
 
 def _quoted(text: str) -> str:

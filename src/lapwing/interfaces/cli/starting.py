@@ -1,4 +1,4 @@
-"""``lapwing demo`` and ``lapwing init``: a first catalogue, of made-up data or for one's own files."""
+"""``lapwing demo`` and ``lapwing init``: a first catalogue, for made-up data or for your own files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_starting(app: typer.Typer) -> None:
 
 
 def demo(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it; made if need be.")],
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it; created if needed.")],
     patients: Annotated[int, typer.Option(min=1, max=PATIENTS_MAX, help="How many made-up patients.")] = PATIENTS_DEFAULT,
 ) -> None:
     """Write a demonstration data set: made-up patients, visits and prescriptions, with their catalogue.
@@ -43,7 +43,7 @@ def demo(
         where = shell_quoted(directory)
         statement = "SELECT region, COUNT(*) AS patients FROM patients GROUP BY region ORDER BY patients DESC"
         typer.echo(f"Wrote {catalogue.name} and {len(files)} Parquet files to {directory} ({patients:,} made-up patients).")
-        typer.echo("Read the catalogue, it is short and says why. Then:")
+        typer.echo("Read the catalogue; it is short and explains itself. Then:")
         typer.echo(f"  lapwing -C {where} check")
         typer.echo(f"  lapwing -C {where} prepare")
         typer.echo(f'  lapwing -C {where} explain "{statement}" --epsilon 0.5')
@@ -67,11 +67,11 @@ def init(
     connection: Annotated[
         str, typer.Option(help="With --engine postgres: how to reach the database, without a password.", callback=without_password_typed)
     ] = "",
-    apart: Annotated[bool, typer.Option("--apart", help="A table for each file, also where names differ by a number only.")] = False,
+    apart: Annotated[bool, typer.Option("--apart", help="One table for each file, even if names differ only in a number.")] = False,
 ) -> None:
     """Write a commented first catalogue for some files or tables. Only their schemas are read, never a row.
 
-    Files of one folder that have the same columns, and names that differ by numbers or dates only, are one table.
+    Files of one folder that have the same columns, and names that differ only in numbers or dates, are one table.
 
     \b
     Example:
@@ -87,7 +87,7 @@ def init(
             output = place / CATALOGUE_FILE if place.is_dir() else place
         to_stdout = str(output) == "-"
         if not to_stdout and output.exists():
-            raise usage_error(f"{output} is already there; give another --output")
+            raise usage_error(f"{output} already exists; give another --output")
         sources, said = whole_tables(files, engine=engine.value, apart=apart)
         text, todos = initial_catalogue(
             sources, directory=Path() if to_stdout else output.parent, engine=engine.value, connection=connection

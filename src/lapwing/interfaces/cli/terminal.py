@@ -26,23 +26,23 @@ ALARM = "color(196)"
 
 
 _ACTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Signs that act on a terminal instead of being shown: all controls but tab and new line, and what turns the direction of writing."""
+"""Characters that act on a terminal instead of being shown: controls except tab and newline, and those that change the text direction."""
 
 
 def printable(text: str) -> str:
-    """Text that came from outside (a statement, a name, a reason) as it may be printed: signs that act are spelt, as JSON spells them."""
+    """Text that came from outside (a statement, a name, a reason) made safe to print: characters that act are escaped as in JSON."""
     return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class EscapingStream:
-    """A standard stream on which nothing that is printed acts on the terminal, but for the colours of the console."""
+    """A standard stream on which no printed text acts on the terminal, except the colours of the console."""
 
     def __init__(self, stream: TextIO) -> None:
         self.rich_proxied_file = stream
-        """Where the console writes, which makes its own control sequences; what it is given goes through :func:`printable`."""
+        """The bare stream, for the console, which writes its own control sequences; its input goes through :func:`printable`."""
 
     def write(self, text: str) -> int:
-        """Write, spelling signs that act."""
+        """Write, escaping characters that act on the terminal."""
         return self.rich_proxied_file.write(printable(text))
 
     def __getattr__(self, name: str) -> Any:
@@ -50,11 +50,11 @@ class EscapingStream:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that never colours numbers on its own account, and never uses the theme's sixteen colours."""
+    """A console that never colours numbers by itself, and never uses the theme's sixteen colours."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    # Named once and for all: while rich redraws a line it would look the stream up again, and could find the careful one.
+    # Passed explicitly: while rich redraws a line, it would look the stream up again, and could find the escaping one.
     file = getattr(stream, "rich_proxied_file", stream)
     drawing = Console(file=file, highlight=False, markup=False, emoji=False)
     if drawing.color_system in ("256", "truecolor", None):
@@ -64,7 +64,7 @@ def console(*, stderr: bool = False) -> Console:
 
 @contextmanager
 def status(first: str) -> Iterator[Callable[[str], None]]:
-    """A line on a terminal's standard error that says how far a command is, and is gone at its end; nothing elsewhere."""
+    """A progress line on a terminal's standard error, which disappears at the end of the command; nothing elsewhere."""
     target = console(stderr=True)
     if not target.is_terminal:
         yield lambda _text: None
@@ -104,7 +104,7 @@ def write_error(text: str) -> None:
 
 
 def write_note(text: str) -> None:
-    """A remark on standard error, out of the way of what is piped on."""
+    """A remark on standard error, so that a pipe does not get it."""
     target, text = console(stderr=True), printable(text)
     if target.is_terminal:
         target.print(text, style=CAUTION, soft_wrap=True)

@@ -22,7 +22,7 @@ _BAR_CELLS = 40
 
 
 class AnswerFormat(StrEnum):
-    """Of answers."""
+    """Output formats of answers."""
 
     TABLE = "table"
     JSON = "json"
@@ -30,7 +30,7 @@ class AnswerFormat(StrEnum):
 
 
 class ReportFormat(StrEnum):
-    """Of everything else."""
+    """Output formats of everything else."""
 
     TABLE = "table"
     JSON = "json"
@@ -45,14 +45,14 @@ class ReleasesServe(StrEnum):
 
 
 class SqlSpelling(StrEnum):
-    """Of statements: the names of ``lapwing.sql.DIALECTS``, here so that nothing need be imported for them."""
+    """SQL dialects: the names in ``lapwing.sql.DIALECTS``, repeated to avoid an import."""
 
     DUCKDB = "duckdb"
     POSTGRES = "postgres"
 
 
 class EngineName(StrEnum):
-    """Of engines: the values of ``lapwing.catalog.EngineKind``, here so that nothing need be imported for them."""
+    """Engines: the values of ``lapwing.catalog.EngineKind``, repeated to avoid an import."""
 
     DUCKDB = "duckdb"
     POSTGRES = "postgres"
@@ -65,7 +65,7 @@ def as_json(value: object) -> str:
 
 
 def write_answer(answer: Answer, form: AnswerFormat) -> None:
-    """Print an answer. In CSV the price and the notes go to standard error, so that what is piped is the table alone."""
+    """Print an answer. In CSV the price and the notes go to standard error, so that a pipe gets only the table."""
     match form:
         case AnswerFormat.JSON:
             terminal.write(as_json(answer.to_dict()))
@@ -132,7 +132,7 @@ def write_explanation(explanation: Explanation, form: ReportFormat) -> None:
 
 
 def write_description(described: Answer, form: ReportFormat) -> None:
-    """Print a description: the table, and under it what is to be said of it."""
+    """Print a description: the table, and its notes below."""
     if form is ReportFormat.JSON:
         rows = [{name: value for name, value in row.items() if value != ""} for row in described.table.to_pylist()]
         terminal.write(as_json({"rows": rows, "notes": list(described.notes)}))
@@ -149,7 +149,7 @@ def write_description(described: Answer, form: ReportFormat) -> None:
 
 
 def write_budget(view: BudgetView, *, name: str, form: ReportFormat) -> None:
-    """Print what a data set has and has spent. The share leads: epsilons do not add up."""
+    """Print what a data set has and has spent. The share comes first, because epsilons do not add up."""
     if form is ReportFormat.JSON:
         terminal.write(as_json({"dataset": name, "closed": view.closed, **view.to_dict()}))
         return
@@ -194,7 +194,7 @@ def write_table(
 
 
 def write_pairs(pairs: Sequence[tuple[str, str]]) -> None:
-    """Print names and what is to be said of each, one a line."""
+    """Print names and their descriptions, one per line."""
     if terminal.is_terminal():
         _print_pairs(pairs)
     else:

@@ -1,4 +1,4 @@
-"""Who calls and whether they may: what every route depends on."""
+"""Authentication and authorization: the dependencies of every route."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _bearer = HTTPBearer(auto_error=False, description="An API key of this server, o
 
 @dataclass(slots=True)
 class AppState:
-    """What the routes of one worker share."""
+    """The state that the routes of one worker share."""
 
     configuration: ServerConfiguration
     desk: DataSetPool
@@ -47,11 +47,11 @@ class AppState:
     metrics: Metrics
     traces: Tracing
     provider: ProviderSignIn | None = None
-    """Where people sign in to the console, beside API keys."""
+    """The provider at which people sign in to the console, besides API keys."""
     outside: Dependencies = field(default_factory=Dependencies)
 
     def close(self) -> None:
-        """Close everything, what runs first."""
+        """Close everything; running requests come first."""
         self.desk.close()
         self.identities.close()
         self.audit.close()
@@ -61,7 +61,7 @@ class AppState:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizedRequest:
-    """A call that may be made: by whom, on what."""
+    """An authorized call: the caller and the data set."""
 
     identity: Identity
     served: ServedDataSet
@@ -74,7 +74,7 @@ class AuthorizedRequest:
 
 
 def app_state_of(request: Request) -> AppState:
-    """What the routes share."""
+    """The state that the routes share."""
     app_state = request.app.state.app_state
     assert isinstance(app_state, AppState)
     return app_state
@@ -87,7 +87,7 @@ def identified(
 ) -> Identity:
     """The caller; ``unauthenticated`` if unknown.
 
-    A good credential passes whatever came from its address before: others may share it, and 256 bits are not guessed.
+    A valid credential is accepted however many wrong ones came from its address: others may share the address, and nobody guesses 256 bits.
     """
     found = None if given is None else _identity(app_state, given.credentials)
     if found is None:
@@ -104,13 +104,13 @@ def recognised(request: Request, app_state: AppState, identity: Identity) -> Ide
     if wait:
         raise too_many(wait)
     connection = getattr(request.state, "connection", None)
-    if connection is not None:  # there is one where uvicorn serves
+    if connection is not None:  # uvicorn sets it
         connection.is_known()
     return identity
 
 
 def address_of(request: Request) -> str:
-    """Where a call comes from; as a proxy says, where it is one that is believed."""
+    """The address of the caller, or the one that a trusted proxy reports."""
     return request.client.host if request.client is not None else ""
 
 
@@ -123,7 +123,7 @@ def count_failure(app_state: AppState, address: str) -> None:
 
 def too_many(seconds: float) -> CallRefused:
     """The refusal that asks the caller to wait."""
-    return CallRefused("too-many-requests", f"too many requests; wait {math.ceil(seconds)} s", hint="wait, then go on more slowly")
+    return CallRefused("too-many-requests", f"too many requests; wait {math.ceil(seconds)} s", hint="wait, then send requests more slowly")
 
 
 def _identity(app_state: AppState, credential: str) -> Identity | None:
@@ -141,22 +141,22 @@ def _identity(app_state: AppState, credential: str) -> Identity | None:
 def to(act: Act, who: Callable[..., Identity] = identified) -> Callable[..., AuthorizedRequest]:
     """The dependency of a route that does this with a data set: a caller without a role on it gets the same error as for a missing one.
 
-    ``who`` is the dependency that says who calls, by whatever they show.
+    ``who`` is the dependency that authenticates the caller.
     """
 
     def called(
         data_set: str,
         request: Request,
         app_state: Annotated[AppState, Depends(app_state_of)],
-        identity: Identity = Depends(who),  # noqa: B008  (an annotation is read where this function's own names are not known)
+        identity: Identity = Depends(who),  # noqa: B008  (annotations are evaluated where local names are unknown)
     ) -> AuthorizedRequest:
         request.state.act, request.state.data_set = act.value, data_set
         served = app_state.desk.of(data_set)
         if served is None or not identity.may(Act.SEE, data_set):
-            raise CallRefused("not-found", "there is no such data set, or none that you may see")
+            raise CallRefused("not-found", "there is no such data set, or you may not see it")
         request.state.seen_data_set = data_set
         if not identity.may(act, data_set):
-            raise CallRefused("forbidden", f"none of your roles on this data set allows to {act.value}")
+            raise CallRefused("forbidden", f"none of your roles on this data set allows {act.value!r}")
         request.state.is_owner = identity.may(Act.PREPARE, data_set)
         return AuthorizedRequest(identity, served, app_state, request.state.notes)
 

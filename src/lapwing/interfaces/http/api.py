@@ -1,4 +1,4 @@
-"""The HTTP interface as one application: routes, what surrounds each request, and errors as problems."""
+"""The HTTP interface as one application: routes, the middleware, and errors as problem details."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _HEADERS = (
     (b"referrer-policy", b"no-referrer"),
 )
 _TLS_ALONE = (b"strict-transport-security", b"max-age=31536000")
-"""For browsers that reached the server over TLS: they do so for a year."""
+"""Tells browsers that reached the server over TLS to use TLS for a year."""
 RETRY_AFTER_SECONDS = 1
 
 
 @asynccontextmanager
 async def nothing_beside(_: AppState) -> AsyncIterator[None]:
-    """HTTP alone."""
+    """Runs only HTTP."""
     yield
 
 
@@ -53,7 +53,7 @@ def application(
 ) -> FastAPI:
     """The application of one worker; it opens its data sets when it starts and closes them when it stops.
 
-    ``beside`` is another interface of the same state, in the same worker. ``pages`` adds routes that are for people.
+    ``beside`` is another interface to the same state, in the same worker. ``pages`` adds routes for people.
     """
 
     @asynccontextmanager
@@ -98,7 +98,7 @@ async def _live() -> dict[str, str]:
 
 
 async def _ready(app_state: Annotated[AppState, Depends(app_state_of)]) -> dict[str, str]:
-    """The process can answer questions: all that it needs outside of itself answers."""
+    """The process can answer questions: all of its external dependencies respond."""
     down = await app_state.outside.down(app_state.desk, app_state.identities)
     if down:
         raise LapwingError("unavailable", f"not ready: {' and '.join(down)} cannot be reached")
@@ -113,13 +113,13 @@ async def _metrics(
     if not app_state.configuration.server.metrics:
         raise CallRefused("not-found", "metrics are switched off")
     if not identity.may_anywhere(Act.METRICS):
-        raise CallRefused("forbidden", "metrics are for operators of every data set")
+        raise CallRefused("forbidden", "only operators of every data set may read metrics")
     data_sets, gauges = await app_state.outside.gauges(app_state.desk)
     return PlainTextResponse(await asyncio.to_thread(app_state.metrics.text, data_sets, gauges))
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """Any error as a problem."""
+    """Any error as a reply with problem details."""
     seen = seen_of(request, error)
     status = status_of(seen)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Retry-After": str(RETRY_AFTER_SECONDS)} if status in (429, 503) else {}
@@ -127,13 +127,13 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 class RequestMiddleware:
-    """Around each request: a number, a limit on its body, headers of its reply, a line in the audit log, a span, a count."""
+    """Gives each request a number, a body limit, reply headers, a line in the audit log, a span and a count."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI calls it."""
+        """The ASGI entry point."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -141,7 +141,7 @@ class RequestMiddleware:
         number, state, status, started = secrets.token_hex(8), scope.setdefault("state", {}), [500], [False]
 
         def caller() -> dict[str, str]:
-            """What the audit log says of the caller, as far as it is known by now."""
+            """What the audit log records about the caller, as far as it is known yet."""
             said = {"who": state.get("who", ""), "credential": state.get("credential", ""), "data_set": state.get("data_set", "")[:200]}
             return {**said, "act": state.get("act", f"{method} {_route(scope)}"), "request": number}
 
@@ -152,7 +152,7 @@ class RequestMiddleware:
         async def reply(message: Message) -> None:
             if message["type"] == "http.response.start":
                 status[0], started[0] = message["status"], True
-                said = {name.lower() for name, _ in message["headers"]}  # a page says itself what it may load
+                said = {name.lower() for name, _ in message["headers"]}  # a page sets its own content security policy
                 wanted = (*_HEADERS, _TLS_ALONE) if scope["scheme"] == "https" else _HEADERS
                 added = [header for header in wanted if header[0] not in said]
                 message = {**message, "headers": [*message["headers"], *added, (b"x-request-id", number.encode())]}
@@ -161,14 +161,14 @@ class RequestMiddleware:
         try:
             await self.app(scope, limit.receive, reply)
         except Exception as error:
-            # Handled here and not by the ASGI server, which would log the text of the error, which may hold a value.
+            # Handled here: the ASGI server would log the text of the error, which may hold a value.
             failed = await _failed(Request(scope), error)
             if not started[0]:
                 await failed(scope, receive, reply)
         finally:
             route = _route(scope)
             app_state.metrics.replied(method, route, status[0], state.get("code"))
-            if not route.startswith("/health") and not state.get("is_file_of_pages"):  # which are the same for everybody
+            if not route.startswith("/health") and not state.get("is_file_of_pages"):  # these are the same for everybody
                 said, seen = caller(), state.get("seen_data_set", "")
                 call = RepliedCall(method, route, status[0], state.get("code"), said["act"], seen, number, began, time.time_ns())
                 app_state.traces.replied(call, notes)
@@ -177,12 +177,12 @@ class RequestMiddleware:
 
 
 def _route(scope: Scope) -> str:
-    """Where it goes; not the path, which the caller makes up."""
+    """The route, not the path, which the caller chooses."""
     return getattr(scope.get("route"), "path", "unknown")
 
 
 class _Limited:
-    """A body that ends in an error where it is too long."""
+    """Receives a body, and raises an error if it is too long."""
 
     def __init__(self, receive: Receive, most: int, state: dict[str, Any]) -> None:
         self._receive = receive
@@ -193,6 +193,6 @@ class _Limited:
         message = await self._receive()
         self._left -= len(message.get("body", b""))
         if self._left < 0:
-            self._state["too_large"] = True  # who reads the body may turn the error into one of its own
-            raise CallRefused("body-too-large", "the request is longer than this server reads")
+            self._state["too_large"] = True  # the reader of the body may replace the error
+            raise CallRefused("body-too-large", "the request body is longer than this server accepts")
         return message

@@ -1,4 +1,4 @@
-"""What is noted of a call while it is answered, for the audit log and for traces. Every word of it is a public fact."""
+"""What a call records while it is answered, for the audit log and for traces. It holds only public facts."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from lapwing.errors import CallRefused
 
 
 def _no_line() -> None:
-    raise CallRefused("audit-unwritable", "this call is not one that is charged")
+    raise CallRefused("audit-unwritable", "this call must not charge")
 
 
 @dataclass(slots=True)
 class CallNotes:
-    """Filled by the thread that answers, read when the reply has left."""
+    """The answering thread fills it; it is read after the reply was sent."""
 
     write_begun: Callable[[], None] = _no_line
-    """Writes the line of the audit log without which nothing is charged; what it raises is raised."""
+    """Writes the audit-log line that must precede a charge; its errors are passed on."""
     charges: list[int] = field(default_factory=list)
-    """Numbers of the charges that the answer rests on: made by this call, or found."""
+    """Ids of the charges that the answer is based on, made by this call or earlier."""
     holds: list[tuple[int, int]] = field(default_factory=list)
-    """When something was charged, and the public moment until which its outcome was held back; nanoseconds since 1970."""
+    """The time of each charge, and the public moment until which its outcome was withheld; nanoseconds since 1970."""
     _is_begun: bool = False
 
     def before_charge(self) -> None:
-        """Once for a call, whatever it is charged for."""
+        """Write that line, once per call."""
         if not self._is_begun:
             self.write_begun()
             self._is_begun = True

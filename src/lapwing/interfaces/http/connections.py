@@ -1,7 +1,7 @@
 """Limits on HTTP connections of unauthenticated clients: a timeout for pending input, and a maximum number of connections.
 
-uvicorn has no time limit for incomplete requests, nor for replies that are not read. Of connections without a valid credential
-each worker keeps a bounded number, and drops the oldest first: clients with a credential are authenticated within milliseconds.
+uvicorn has no time limit for incomplete requests, nor for replies that are not read. Each worker keeps
+a bounded number of connections without a valid credential and drops the oldest first: valid clients authenticate within milliseconds.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from lapwing.errors import LapwingError
 
 _SECONDS = {"head": 10.0, "body": 20.0, "reading": 30.0}
-"""How long is waited for TLS and the head of a request (of the next one, after a reply), for its body, and for reading more of a reply."""
+"""Time limits for TLS and the head of a request (of the next one, after a reply), for its body, and for the client to read a reply."""
 ACCEPTED_AT_ONCE = 128
-"""Connections that the loop accepts before it reads from any."""
+"""Connections that the event loop accepts before it reads from any."""
 CONNECTED = "connected"
 """The application's callback for each connection that opens or closes."""
 STRANGERS_MAX = 4 * ACCEPTED_AT_ONCE
 
 
 def raise_open_files() -> None:
-    """As many open files as this process may have: a service is often started with 1,024 of many more."""
+    """Raise the limit on open files to the maximum: services often start with a limit of 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard and hard != resource.RLIM_INFINITY:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -36,7 +36,7 @@ def raise_open_files() -> None:
 
 @cache
 def encryption(certificate: Path, key: Path) -> ssl.SSLContext:
-    """TLS with this certificate; ``server-configuration`` where it cannot be used."""
+    """TLS with this certificate; ``server-configuration`` if it cannot be used."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
@@ -48,14 +48,14 @@ def encryption(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 class Crowd:
-    """Connections without authentication so far, oldest first."""
+    """Connections that are not authenticated yet, oldest first."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._inside: dict[BoundedHTTP, None] = {}
 
     def enter(self, one: BoundedHTTP) -> None:
-        """Drop the oldest for this one, where there are too many."""
+        """Add this one, and drop the oldest if there are too many."""
         self._inside[one] = None
         if len(self._inside) > self._most:
             oldest = next(iter(self._inside))
@@ -69,25 +69,25 @@ class Crowd:
 
 @cache
 def crowds() -> tuple[Crowd, Crowd]:
-    """Those of this worker that wait for a first head, and those that sent one. Neither takes more than a quarter of the open files."""
+    """This worker's connections that wait for a first head, and those that sent one. Each has at most a quarter of the open files."""
     most = max(min(STRANGERS_MAX, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4), 1)
     return Crowd(most), Crowd(most)
 
 
 class BoundedHTTP(H11Protocol):
-    """uvicorn's protocol in Python, with TLS inside: a handshake is waited for like a head, and counted with them."""
+    """uvicorn's Python protocol with TLS inside: a handshake is timed and counted like a request head."""
 
     def __init__(self, *, tls: tuple[Path, Path] | None, **given: Any) -> None:
-        """``tls`` are the files of a certificate and its key; the rest is as uvicorn gives it."""
+        """``tls`` are the files of a certificate and its key; the rest are uvicorn's arguments."""
         super().__init__(**given)
         self._encryption = None if tls is None else encryption(*tls)
         self._headless, self._strangers = crowds()
         self._socket: asyncio.Transport | None = None
         self._shaking: asyncio.Task[None] | None = None
         self._is_open = False
-        """uvicorn reported the connection: with TLS, not before the handshake."""
+        """uvicorn knows the connection; with TLS, only after the handshake."""
         self._is_new = True
-        """No head is there yet."""
+        """No request head has arrived yet."""
         self._early = b""
         self._timer: asyncio.TimerHandle | None = None
         self._owed: str | None = None
@@ -110,11 +110,11 @@ class BoundedHTTP(H11Protocol):
     async def _shake_hands(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
         try:
             encrypted = await self.loop.start_tls(transport, self, context, server_side=True)
-        except OSError:  # errors of TLS among them
+        except OSError:  # this includes TLS errors
             self._forget()
             return
         if encrypted is None or self._socket is None:
-            return  # it went meanwhile
+            return  # it was closed meanwhile
         self._open(encrypted)
         early, self._early = self._early, b""
         if early:
@@ -125,14 +125,14 @@ class BoundedHTTP(H11Protocol):
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Some of a request."""
+        """Bytes of a request arrived."""
         if not self._is_open:
             self._early += data
             return
         super().data_received(data)
 
     def handle_events(self) -> None:
-        """What the bytes so far say."""
+        """Parse the bytes so far."""
         before = self.cycle
         super().handle_events()
         if self.cycle is not before:
@@ -148,12 +148,12 @@ class BoundedHTTP(H11Protocol):
         self._strangers.leave(self)
 
     def on_response_complete(self) -> None:
-        """The reply is on its way."""
+        """The whole reply was handed to the transport."""
         super().on_response_complete()
         self._watch()
 
     def pause_writing(self) -> None:
-        """The client reads slowly, or not."""
+        """The client reads slowly or not at all."""
         super().pause_writing()
         self._watch()
 
@@ -163,7 +163,7 @@ class BoundedHTTP(H11Protocol):
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It went."""
+        """The connection was closed."""
         self._forget()
         if self._is_open:
             super().connection_lost(exc)
@@ -182,11 +182,11 @@ class BoundedHTTP(H11Protocol):
         self._watch()
 
     def drop(self) -> None:
-        """End it now, whatever is under way."""
+        """Abort the connection, even during a request."""
         if self._socket is not None:
             self._socket.abort()
 
-    # -- what is waited for ---------------------------------------------------------------------------------------------------------
+    # -- timeouts ---------------------------------------------------------------------------------------------------------
 
     def _left_to_read(self) -> int:
         """Bytes of replies that wait for the client."""
@@ -195,7 +195,7 @@ class BoundedHTTP(H11Protocol):
         return self._socket.get_write_buffer_size() + self.transport.get_write_buffer_size()
 
     def _owes(self) -> str | None:
-        """What the client owes; None where it is the application's turn."""
+        """What the client has to do next; None if it is the application's turn."""
         if self._socket is None:
             return None
         if self.conn.their_state is h11.SEND_BODY:
@@ -205,7 +205,7 @@ class BoundedHTTP(H11Protocol):
         return "head" if self._is_new or self.cycle.response_complete else None
 
     def _watch(self) -> None:
-        """Begin to wait for what is owed now; what was owed before as well is waited for no longer than it was."""
+        """Start the timer for what the client owes now; a timer that already runs for it is not extended."""
         owed = self._owes()
         if owed == self._owed and self._timer is not None:
             return

@@ -1,4 +1,4 @@
-"""The data sets that a worker serves, and the asking of them: a bounded pool for each, and moments at which its answers may be seen."""
+"""The data sets that a worker serves: a bounded thread pool for each, and the moments at which its answers are sent."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from lapwing.interfaces.http.fair_threads import FairThreadPool
 from lapwing.interfaces.http.release_schedule import PublicMoments
 
 LOOK_SECONDS = 1.0
-"""How often it is looked whether there is a newer version."""
+"""How often to check for a newer version."""
 
 Result = TypeVar("Result")
 
 
 class ServedDataSet:
-    """One data set, as one worker serves it. It is opened on the first request; a version that was prepared meanwhile is opened
+    """One data set, as one worker serves it. The first request opens it; a version that was prepared meanwhile is opened
     automatically.
 
-    ``opened_now`` is told after it was opened, so that others may be closed; ``counted`` after the moment of an answer, with when it was
-    due (None where moments are not public) and whether it was late.
+    ``opened_now`` is called after opening, so that others may be closed; ``counted`` after the moment of an answer, with the time it was
+    due (None if moments are not public) and whether it was late.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class ServedDataSet:
         self._looked = -math.inf
         self._turns: FairThreadPool | None = None
         self._named: dict[Hashable, asyncio.Future[Any]] = {}
-        """What is under way and has a name; of the loop's thread alone."""
+        """Work in progress that has a name; used only by the event loop's thread."""
 
     @contextmanager
     def opened(self) -> Iterator[DataSet]:
-        """The data set in its newest version; what is running in an older one goes on there."""
+        """The data set in its newest version; statements that run in an older one continue there."""
         with self._opening:
             is_new = self._current is None
             one = self._newest()
@@ -87,7 +87,7 @@ class ServedDataSet:
                 one.data_set.close()
 
     def _newest(self) -> _Opened:
-        """The newest version, opened where it is not. Pre: no other thread is opening it."""
+        """The newest version, opened if necessary. Pre: no other thread is opening it."""
         before = self._current
         if before is not None:
             if time.monotonic() - self._looked < LOOK_SECONDS:
@@ -104,7 +104,7 @@ class ServedDataSet:
     def _open(self) -> _Opened:
         curator = Curator(self.catalogue, home=self.home, shared=True)
         prepared = _last_prepared(curator)
-        with suppress(LapwingError):  # here, where one thread is: many would open them many times. What is wrong is told to whoever asks.
+        with suppress(LapwingError):  # opened by one thread here, not by many later; requests report errors
             _ = curator.ledger, curator.snapshot
         return _Opened(DataSet(curator), prepared)
 
@@ -132,7 +132,7 @@ class ServedDataSet:
 
     @contextmanager
     def apart(self, notes: CallNotes) -> Iterator[DataSet]:
-        """The data set opened once more, for an owner's act: what others ask meanwhile goes on. What comes of it is seen at once."""
+        """The data set, opened again for an owner's act; other requests continue. Its result is visible at once."""
 
         def announced(_: CostEstimate) -> Hold:
             notes.before_charge()
@@ -151,10 +151,10 @@ class ServedDataSet:
     async def run(
         self, work: Callable[[DataSet], Result], notes: CallNotes | None = None, *, name: Hashable = None, person: str | None = None
     ) -> Result:
-        """What ``work`` gives, in the pool; ``busy`` where too much waits, ``TimeoutError`` when it takes long: it goes on by itself.
+        """The result of ``work``, run in the pool; ``busy`` if too much waits, ``TimeoutError`` if it takes long (it continues then).
 
-        One ``person`` has half of the pool at most, so that what others ask goes on beside it. What it charges is noted in ``notes``. Work
-        of the same ``name`` that is under way is waited for and not begun again: whoever is told to look again, and does, costs nothing.
+        One ``person`` has at most half of the pool, so that others' requests run too. Its charges are recorded in ``notes``. If work of the
+        same ``name`` is in progress, this waits for it and does not begin it again, so a client that polls costs nothing.
         """
         future: asyncio.Future[Result] | None = None if name is None else self._named.get(name)
         if future is None:
@@ -170,7 +170,7 @@ class ServedDataSet:
                 self._turns = FairThreadPool(self._limits.running_max, self._limits.waiting_max)
             begun = self._turns.begin(secrets.token_hex(8) if person is None else person, partial(self._inside_the_pool, work, notes))
         if begun is None:
-            raise CallRefused("busy", "too many statements of this data set wait already", hint="ask again in a moment")
+            raise CallRefused("busy", "too many statements of this data set are waiting already", hint="ask again in a moment")
         return asyncio.wrap_future(begun)
 
     def _inside_the_pool(self, work: Callable[[DataSet], Result], notes: CallNotes) -> Result:
@@ -193,13 +193,13 @@ class ServedDataSet:
             # Not before: frequent reads of the counts would show when rows had been read.
             due = self.moments.due_after(work) if self.moments.public else None
             self._counted(due, due is not None and took > due)
-            if self.moments.public:  # else it ends when rows have been read, and the span would say so
+            if self.moments.public:  # otherwise it ends when rows have been read, and the span would reveal that
                 notes.holds.append((at, at + round(after * 1e9)))
 
         return hold
 
     def close(self) -> None:
-        """Let what runs come to its end, then give up files and connections."""
+        """Let running work finish, then close files and connections."""
         if self._turns is not None:
             self._turns.close(wait=True)
         if self._current is not None:
@@ -212,7 +212,7 @@ def _at_once() -> None:
 
 @dataclass(slots=True)
 class _Opened:
-    """A data set, what it was opened after, and how many use it."""
+    """An open data set, the preparation that it was opened after, and the number of its users."""
 
     data_set: DataSet
     prepared: tuple[tuple[int, ...], str | None]
@@ -220,12 +220,12 @@ class _Opened:
 
 
 def _last_prepared(curator: Curator) -> tuple[tuple[int, ...], str | None]:
-    """The newest version (none, or one), and the catalogue as it was last prepared: with another budget or default the version stays."""
+    """The newest version, if any, and the catalogue as last prepared: another budget or default does not make a version."""
     return curator.engine.versions()[-1:], curator.state.declared()
 
 
 class DataSetPool:
-    """All data sets of a worker, by their names. So many are open at once; who was used longest ago is closed for another."""
+    """All data sets of a worker, by name. A limited number is open at once: the least recently used is closed for another."""
 
     def __init__(
         self,
@@ -258,10 +258,10 @@ class DataSetPool:
         added: Callable[[], Mapping[str, Path]] = dict,
         counted: Callable[[str, float | None, bool], None] = lambda *_: None,
     ) -> DataSetPool:
-        """Every catalogue that is listed, as seen from ``directory``; none is opened before somebody asks it.
+        """A pool of the listed catalogues, relative to ``directory``; none is opened before its first request.
 
-        ``added`` names those that were declared while the server ran, by whichever worker. ``counted`` hears of each answer: of which data
-        set, when it was due, and whether it was late.
+        ``added`` returns those that any worker declared while the server ran. ``counted`` is called for each answer: with its data set,
+        when it was due, and whether it was late.
         """
         desk = cls(limits, moments, home=home, added=added, counted=counted)
         for item in listed:
@@ -281,7 +281,7 @@ class DataSetPool:
 
     @property
     def served(self) -> dict[str, ServedDataSet]:
-        """All of them, those included that were declared by now."""
+        """All data sets, including those declared by now."""
         with self._looking:
             if time.monotonic() - self._looked >= LOOK_SECONDS:
                 self._look()
@@ -294,12 +294,12 @@ class DataSetPool:
         self._looked = time.monotonic()
 
     def look_now(self) -> None:
-        """Serve what was just declared, without waiting for the next look."""
+        """Serve what was just declared, without waiting for the next check."""
         with self._looking:
             self._look()
 
     def make_room(self, newest: ServedDataSet) -> None:
-        """Close those that were used longest ago and are idle, as many as are open beyond the limit."""
+        """Close idle data sets, least recently used first, until the number of open ones is within the limit."""
         with self._closing:
             others = sorted((one for one in dict(self._served).values() if one.is_open and one is not newest), key=lambda one: one.used_at)
             excess = len(others) + 1 - self._limits.open_max

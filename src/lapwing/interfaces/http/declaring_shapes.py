@@ -1,4 +1,4 @@
-"""How a new data set is described over HTTP. What the words mean together is checked where every catalogue is."""
+"""How a new data set is described over HTTP. The catalogue's own loader checks how the fields fit together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Bound = int | Annotated[float, Field(allow_inf_nan=False)] | Annotated[str, Fiel
 
 
 class ColumnBody(StrictBody):
-    """A column: where it is from, what it holds, and which values it can have. Without bounds or values some types are refused."""
+    """A column: its source, what it holds, and which values it can have. Some types need bounds or values."""
 
     type: Literal["key", "boolean", "integer", "real", "text", "date", "timestamp"]
     source_name: Annotated[str, Field(alias="from", max_length=200)]
@@ -36,7 +36,7 @@ class ColumnBody(StrictBody):
         return {key: value for key, value in keys.items() if value is not None}
 
     def _end(self, end: Bound | None) -> object:
-        """An end of a range as TOML has it; what is no date stays a text, which the catalogue refuses."""
+        """An end of a range as a TOML value; text that is not a date stays text, which the catalogue refuses."""
         if not isinstance(end, str):
             return end
         try:
@@ -52,9 +52,9 @@ class ColumnBody(StrictBody):
 
 
 class TableBody(StrictBody):
-    """A protected table, from a file or folder or, where the data set has a ``database``, from a table of it.
+    """A protected table, from a file or folder or, if the data set has a ``database``, from one of its tables.
 
-    ``unit`` is the column that says whose row it is, a path ``column -> table.column`` to a table that knows, or ``row``.
+    ``unit`` is the column that identifies the unit, a path ``column -> table.column`` to a table that has it, or ``row``.
     """
 
     name: ColumnName
@@ -77,10 +77,10 @@ class DeclaredBody(StrictBody):
     units: Annotated[int, Field(ge=1, le=10**12)] | None = None
     description: Annotated[str, Field(max_length=1_000)] | None = None
     database: Annotated[str, Field(max_length=63)] | None = None
-    """Where the tables are, by the name that the operator gave it; without one they are from files."""
+    """The operator's name for the database of the tables; without it, the tables come from files."""
     epsilon: Amount
     delta: Amount = "2^-40"
     ceiling: Amount | None = None
     tables: Annotated[list[TableBody], Field(min_length=1, max_length=20)]
     only_check: bool = False
-    """Say what the catalogue would be, and write nothing."""
+    """Return what the catalogue would be, and write nothing."""

@@ -10,18 +10,18 @@ from pydantic import BaseModel
 from lapwing.errors import LapwingError
 
 HOME_VARIABLE = "LAPWING_SERVER_HOME"
-"""Names the server's directory to the worker processes. The only one that is no word of the file."""
+"""Names the server's directory to the worker processes. The only variable that does not set a key of the file."""
 
 
 def variable(section: str, word: str) -> str:
-    """The variable of a word of a section."""
+    """The variable for a key of a section."""
     return f"LAPWING_{section}_{word}".upper()
 
 
 def with_environment(values: dict[str, Any], sections: Mapping[str, type[BaseModel]], environment: Mapping[str, str]) -> dict[str, Any]:
-    """The values of the file, and above them those of the environment. A variable of ours that names no word is an error.
+    """The values of the file, overridden by those of the environment. A variable with our prefix that names no key is an error.
 
-    Lists of data sets are in the file alone.
+    Lists of data sets can only be in the file.
     """
     known = {
         variable(section, word): (section, word, field.annotation)
@@ -32,7 +32,7 @@ def with_environment(values: dict[str, Any], sections: Mapping[str, type[BaseMod
     result = dict(values)
     for name in sorted(name for name in environment if name.startswith(beginnings) and name != HOME_VARIABLE):
         if name not in known:
-            raise LapwingError("server-configuration", f"{name} names no word of the configuration")
+            raise LapwingError("server-configuration", f"{name} does not name a key of the configuration")
         section, word, kind = known[name]
         before = result.get(section, {})
         result[section] = {**(before if isinstance(before, dict) else {}), word: _value(name, kind, environment[name])}
@@ -43,7 +43,7 @@ def _value(name: str, kind: Any, text: str) -> Any:
     """The text as a value of this kind."""
     if kind is bool:
         if text not in ("true", "false"):
-            raise LapwingError("server-configuration", f"{name} is neither true nor false")
+            raise LapwingError("server-configuration", f"{name} must be true or false")
         return text == "true"
     if kind == list[str]:
         return [part.strip() for part in text.split(",") if part.strip()]
@@ -51,5 +51,5 @@ def _value(name: str, kind: Any, text: str) -> Any:
         try:
             return kind(text)
         except ValueError as error:
-            raise LapwingError("server-configuration", f"{name} is no number") from error
+            raise LapwingError("server-configuration", f"{name} is not a number") from error
     return text

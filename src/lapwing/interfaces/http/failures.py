@@ -16,22 +16,22 @@ _log = logging.getLogger("lapwing.server")
 
 
 def seen_of(request: Request, error: Exception) -> LapwingError:
-    """The error in the form that the caller may see. A foreign error is logged by its type alone: its text may hold a value."""
+    """The error in the form that the caller may see. Of an unexpected error only the type is logged, because its text may hold a value."""
     own = _own(error)
     if getattr(request.state, "too_large", False):
-        own = CallRefused("body-too-large", "the request is longer than this server reads")
+        own = CallRefused("body-too-large", "the request body is longer than this server accepts")
     if own is None:
         route = getattr(request.scope.get("route"), "path", "unknown")  # not the path, which the caller chooses
         _log.error("%s in %s", type(error).__name__, route)
     is_owner = getattr(request.state, "is_owner", False)
     seen = shown(error if own is None else own, to_owner=is_owner)
-    # The reason of a refused preparation may depend on rows: it goes to the owner, not into counts, traces or the log.
+    # Why a preparation was refused may depend on rows: only the owner sees it, not counts, traces or the log.
     request.state.code = shown(seen, to_owner=is_owner and not isinstance(seen, PreparationError)).code
     return seen
 
 
 def _own(error: Exception) -> LapwingError | None:
-    """The error in our words, where it is known."""
+    """A known error as one of Lapwing's own; None for others."""
     match error:
         case LapwingError():
             return error
@@ -47,15 +47,15 @@ def _own(error: Exception) -> LapwingError | None:
         case ClientDisconnect():
             return CallRefused("body-invalid", "the body did not arrive")
         case TimeoutError():
-            return CallRefused("busy", "this takes longer than the server waits", hint="ask again in a moment")
+            return CallRefused("busy", "this takes longer than the server waits for an answer", hint="ask again in a moment")
         case _:
             return None
 
 
 def _of_status(status: int) -> CallRefused:
-    """What the library that dispatches calls refuses by itself."""
+    """What the web framework itself refuses."""
     if status == 404:
         return CallRefused("not-found", "there is nothing at this address")
     if status == 405:
-        return CallRefused("method-not-allowed", "this is not done at this address")
+        return CallRefused("method-not-allowed", "this address does not support this method")
     return CallRefused("body-invalid", "the body cannot be read")

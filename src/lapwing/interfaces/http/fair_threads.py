@@ -1,4 +1,4 @@
-"""Fair scheduling in a pool of threads: one person has at most half of it, and the waiting work of others is interleaved."""
+"""Fair scheduling in a thread pool: one person has at most half of it, and the work of different people is interleaved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _OfPerson:
 
 
 class FairThreadPool:
-    """A pool of ``running_max`` threads. ``begin`` from any thread; if ``is_full`` for a person, the caller must ask for a later retry."""
+    """A pool of ``running_max`` threads. Any thread may call ``begin``; if it returns None, the client must retry later."""
 
     def __init__(self, running_max: int, waiting_max: int) -> None:
         self._share = max(running_max // 2, 1)
@@ -33,7 +33,7 @@ class FairThreadPool:
 
     @property
     def inside(self) -> int:
-        """How much runs or waits."""
+        """The number of pieces of work that run or wait."""
         with self._gate:
             return self._inside()
 
@@ -41,7 +41,7 @@ class FairThreadPool:
         return sum(one.placed + len(one.waiting) for one in self._people.values())
 
     def begin(self, person: str, work: Callable[[], Result]) -> Future[Result] | None:
-        """The result to come; None where too much waits: altogether, or of this person, who leaves room for others."""
+        """The future result; None if too much waits, either in total or of this person, since others need room too."""
         future: Future[Result] = Future()
         with self._gate:
             inside, own = self._inside(), self._people.get(person, _OfPerson())
@@ -73,7 +73,7 @@ class FairThreadPool:
                 future.set_result(result)
 
     def _following(self, person: str) -> tuple[Future[Any], Callable[[], Any]] | None:
-        """What waits of the same person gets the place, behind whatever waits of others by now; else the place is given up."""
+        """Queue the person's next waiting work behind that of others; without any, give up the person's thread."""
         with self._gate:
             own = self._people[person]
             if not own.waiting:
@@ -85,9 +85,9 @@ class FairThreadPool:
             try:
                 self._pool.submit(self._turn, person, *following)
             except RuntimeError:
-                return following  # the pool takes nothing more, and what is inside comes to its end
+                return following  # the pool takes no new work, and what is inside must finish
             return None
 
     def close(self, *, wait: bool) -> None:
-        """Take nothing more; with ``wait``, what is inside comes to its end first."""
+        """Take no new work; with ``wait``, wait for what is inside to finish."""
         self._pool.shutdown(wait=wait)

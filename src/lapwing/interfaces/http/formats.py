@@ -1,5 +1,5 @@
-"""Answers as bytes: JSON, CSV, Arrow and Parquet, by what the caller accepts. All of them carry the error bars; Arrow and Parquet carry
-cost and notes too, in the metadata of their schema."""
+"""Answers as bytes: JSON, CSV, Arrow and Parquet, as the caller accepts. All of them carry the error bars; Arrow and Parquet also carry
+cost and notes, in the metadata of their schema."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FORMATS: dict[str, Callable[[Answer], bytes]] = {JSON: as_json, CSV: as_csv, ARR
 
 
 def chosen(accept: str | None) -> str | None:
-    """The format that a caller's ``Accept`` prefers; JSON where it says nothing; None where it wants none of ours."""
+    """The format that a caller's ``Accept`` prefers; JSON without a header; None if no format is acceptable."""
     if accept is None or not accept.strip():
         return JSON
     best: tuple[float, str] | None = None

@@ -1,4 +1,4 @@
-"""Data sets that owners declare through the server: from files and databases that the operator named, into catalogues of one directory.
+"""Data sets that owners declare through the server: from files and databases that the operator named, with catalogues in one directory.
 
 Without a directory of files (``[new_data] sources``) and without a database (``[[database]]``) nothing can be declared here.
 """
@@ -25,15 +25,15 @@ from lapwing.interfaces.http.new_sources import NamedSource, SourceDatabases, So
 from lapwing.owner.catalogue_text import DescribedDataSet, DescribedTable, catalogue_toml
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
-"""Ids of data sets that are declared here: each is the name of a directory too."""
+"""Ids of data sets that are declared here; each is also the name of a directory."""
 
 
 _LIMITS = {"per_statement": "0.2", "per_day": "0.5"}
-"""Of a budget that several people share, as in the draft of `lapwing init`."""
+"""Limits for a budget that several people share, as in the draft of `lapwing init`."""
 
 
 class NewDataSets:
-    """What may be declared, and the catalogues that were."""
+    """What may be declared, and the catalogues that were declared."""
 
     def __init__(self, settings: NewDataSettings, home: Path, databases: Sequence[NamedDatabase] = ()) -> None:
         self._directory = None if settings.sources is None else SourceDirectory((home / settings.sources).resolve())
@@ -46,7 +46,7 @@ class NewDataSets:
         return self._directory is not None or bool(self._databases.names())
 
     def files(self) -> list[str]:
-        """Files that can be declared, as seen from their directory."""
+        """Files that can be declared, relative to their directory."""
         self._require_allowed()
         return [] if self._directory is None else self._directory.files()
 
@@ -75,7 +75,7 @@ class NewDataSets:
         return named_sources([self._directory.named(source) for source in chosen], are_files=True)
 
     def described(self, body: DeclaredBody, connection: str | None) -> DescribedDataSet:
-        """What was said, in the words of a catalogue."""
+        """The declared data set in the terms of a catalogue."""
         sources = self.sources([_source(table, body.database) for table in body.tables], body.database)
         tables = []
         for table, source in zip(body.tables, sources, strict=True):
@@ -97,9 +97,9 @@ class NewDataSets:
         return DescribedDataSet(dataset, budget, tables, introduction, limits=_LIMITS)
 
     def checked(self, body: DeclaredBody) -> tuple[str, Declaration]:
-        """The text of the catalogue as it may be shown, and what it declares; refused as ``lapwing check`` refuses it. Nothing is kept.
+        """The text of the catalogue as it may be shown, and its declaration; refused like in ``lapwing check``. Nothing is stored.
 
-        The connection of a database is neither in this text nor in messages about it: they contain its name.
+        The connection of a database is neither in this text nor in messages about it: they contain only its name.
         """
         connection = None if body.database is None else f"(the operator's connection to {body.database})"
         text, declaration = _loaded(catalogue_toml(self.described(body, connection)))
@@ -107,16 +107,16 @@ class NewDataSets:
             (source,) = self.sources([_source(table, body.database)], body.database)
             held = {column["from"]: ColumnContents(column["holds"]) for column in source.columns}
             for problem in type_problems(declaration.table(table.name), held):
-                raise CallRefused("body-invalid", f"the column {problem}", hint="say what it holds")
+                raise CallRefused("body-invalid", f"the column {problem}", hint="declare what it holds")
         return text, declaration
 
     def declare(self, body: DeclaredBody, taken: frozenset[str]) -> str:
-        """Write the catalogue of a new data set; its text. ``taken`` are ids that are served already."""
+        """Write the catalogue of a new data set and return its text. ``taken`` are the ids that are served already."""
         shown, _ = self.checked(body)
         text = self._written(body, shown)
         target = self._catalogues / body.data_set
         if body.data_set in taken or target.exists():
-            raise CallRefused("data-set-exists", "there is a data set of this name", hint="choose another name")
+            raise CallRefused("data-set-exists", "a data set of this name exists", hint="choose another name")
         self._catalogues.mkdir(mode=0o700, parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=".new-", dir=self._catalogues))
         try:
@@ -124,25 +124,25 @@ class NewDataSets:
             os.rename(unfinished, target)  # of two who declare the same name at once, one is refused
         except OSError:
             shutil.rmtree(unfinished, ignore_errors=True)
-            raise CallRefused("data-set-exists", "there is a data set of this name", hint="choose another name") from None
+            raise CallRefused("data-set-exists", "a data set of this name exists", hint="choose another name") from None
         return shown
 
     def _written(self, body: DeclaredBody, shown: str) -> str:
-        """The text that is written: the one that was shown, with the way to the database in it."""
+        """The text to write: the shown one, with the connection of the database."""
         if body.database is None:
             return shown
         try:
             return _loaded(catalogue_toml(self.described(body, self._databases.connection(body.database))))[0]
-        except CatalogueError:  # what was shown is right, so it is the operator's line; the error would quote it
+        except CatalogueError:  # the shown text is valid, so the operator's line is wrong, and the error would quote it
             message = f"the connection of the database {body.database} cannot be used in a catalogue"
-            raise CallRefused("declaring-off", message, hint="the operator sees to it") from None
+            raise CallRefused("declaring-off", message, hint="the operator must correct it") from None
 
     def require_confined(self, declaration: Declaration) -> None:
-        """Refuse to read what lies elsewhere for a data set that was declared here."""
+        """Refuse to read files outside the directory for a data set that was declared here."""
         if self._directory is not None and declaration.dataset.id in self.catalogues():
             private, public = (map(declaration.source_path, tables) for tables in (declaration.tables, declaration.public_tables))
             for source in (*private, *public):
-                if Path(source).is_absolute():  # else a table of a database
+                if Path(source).is_absolute():  # otherwise it is a table of a database
                     self._directory.require_inside(source)
 
     def catalogues(self) -> dict[str, Path]:
@@ -156,11 +156,11 @@ class NewDataSets:
             raise CallRefused("declaring-off", "no data set can be declared through this server", hint=_HINT)
 
 
-_HINT = "the operator names a directory of files, [new_data] sources = ..., or a [[database]]"
+_HINT = "the operator can name a directory of files, [new_data] sources = ..., or a [[database]]"
 
 
 def _source(table: TableBody, database: str | None) -> str:
-    """What a table is read from; the one word that suits the data set, and not the other."""
+    """The source of a table: its file or its database table, whichever the data set uses, and not the other."""
     given, other = (table.file, table.table) if database is None else (table.table, table.file)
     if given is None or other is not None:
         message = f"the table {table.name} needs a `{'file' if database is None else 'table'}`, and nothing else"
@@ -169,7 +169,7 @@ def _source(table: TableBody, database: str | None) -> str:
 
 
 def _loaded(written: str) -> tuple[str, Declaration]:
-    text = written.replace("\n[", "\n\n[")  # a line break inside a text is written as two signs
+    text = written.replace("\n[", "\n\n[")  # a line break inside a string is escaped
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / CATALOGUE_FILE
         path.write_text(text, encoding="utf-8")

@@ -1,7 +1,7 @@
 """What owners may declare through the server: files and folders of one directory, and tables of databases that the operator named.
 
-Names and types of columns are read, as ``lapwing init`` does, and no row. The connection of a database is known to the
-operator alone: messages contain only its name.
+Only names and types of columns are read, as in ``lapwing init``, and no row. Only the operator knows the connection of a database:
+messages contain only its name.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from lapwing.owner.catalogue_draft import RequestedTable, named_tables, safe_nam
 
 FILES_MAX = 500
 DEPTH_MAX = 4
-"""Folders below the directory that are looked into."""
+"""How many levels of folders below the directory are searched."""
 _PATTERN_SIGNS = re.compile(r"[*?\[\]{}]")
 
 
 @dataclass(frozen=True, slots=True)
 class NamedSource:
-    """A source that was chosen: the name that its table gets, how it is written in a catalogue, and its columns."""
+    """A chosen source: the name of its table, how a catalogue names it, and its columns."""
 
     name: str
     written: str
@@ -52,12 +52,12 @@ class SourceDirectory:
         self._root = root
 
     def files(self) -> list[str]:
-        """Files that can be declared, as seen from the directory."""
+        """Files that can be declared, relative to the directory."""
         inside = (path for path in _files(self._root, DEPTH_MAX) if path.resolve().is_relative_to(self._root))
         return sorted(path.relative_to(self._root).as_posix() for path in inside)[:FILES_MAX]
 
     def folders(self) -> list[str]:
-        """Folders with several files of one kind, as patterns: ``visits/*.csv``. Not where a pattern would find more than is listed."""
+        """Folders with several files of one kind, as patterns: ``visits/*.csv``. Left out if the pattern would match more."""
         gathered: dict[str, int] = {}
         for file in self.files():
             folder, slash, name = file.rpartition("/")
@@ -79,16 +79,16 @@ class SourceDirectory:
             return [self._root / source]
         if source in self.folders():
             return self._matched(source)
-        raise PreparationError("source-missing", "there is no such file or folder in the directory that the operator named")
+        raise PreparationError("source-missing", "the operator's directory has no such file or folder")
 
     def require_inside(self, written: str) -> None:
-        """Refuse a file or pattern of a catalogue that leads out of the directory now: a link may have been put there since."""
+        """Refuse a file or pattern of a catalogue that now leads out of the directory: somebody may have added a link since."""
         found = [Path(name) for name in glob.glob(written, recursive=True)] or [Path(written)]
         if any(not path.resolve().is_relative_to(self._root) for path in found):
-            raise PreparationError("source-missing", "a file of this data set is no longer in the directory that the operator named")
+            raise PreparationError("source-missing", "a file of this data set is no longer in the operator's directory")
 
     def columns(self, source: str) -> list[SourceColumn]:
-        """The columns of a source; those of a folder are the columns of each of its files."""
+        """The columns of a source; all files of a folder must have the same columns."""
         first, *others = self.paths(source)
         try:
             columns = read_columns(first)
@@ -99,7 +99,7 @@ class SourceDirectory:
         return columns
 
     def named(self, source: str) -> RequestedTable:
-        """A table that is called like its file, or like the folder of its files."""
+        """A table named after its file, or after the folder of its files."""
         folder, _, file = source.rpartition("/")
         wished = folder.rpartition("/")[2] if source in self.folders() else file
         return RequestedTable(wished.partition(".")[0], str(self._root / source), self.columns(source))
@@ -112,7 +112,7 @@ class SourceDatabases:
         self._named = {item.name: item for item in named}
 
     def names(self) -> list[str]:
-        """Their names, which say nothing about how they are reached."""
+        """Their names, which reveal nothing about their addresses."""
         return list(self._named)
 
     def connection(self, database: str) -> str:
@@ -120,7 +120,7 @@ class SourceDatabases:
         return self._of(database).connection
 
     def tables(self, database: str) -> DatabaseTables:
-        """Tables that can be declared, and how the database says that they hang together."""
+        """Tables that can be declared, and their foreign keys."""
         item = self._of(database)
         with _without_address(database):
             found = database_tables(item.connection)
@@ -133,14 +133,14 @@ class SourceDatabases:
         """The listed tables; others are not opened."""
         listed = self.tables(database).names
         if any(table not in listed for table in tables):
-            raise PreparationError("source-missing", f"there is no such table among those of {database}")
+            raise PreparationError("source-missing", f"the database {database} has no such table that can be declared")
         with _without_address(database):
             columns = columns_of_tables(tables, "postgres", self._of(database).connection)
         return [RequestedTable(_last(table), table, found) for table, found in zip(tables, columns, strict=True)]
 
     def _of(self, database: str) -> NamedDatabase:
         if database not in self._named:
-            raise PreparationError("source-missing", "there is no database of this name among those that the operator named")
+            raise PreparationError("source-missing", "the operator has named no database like this")
         return self._named[database]
 
 
@@ -152,7 +152,7 @@ def _without_address(database: str) -> Iterator[None]:
     except PreparationError as error:
         if error.code not in ("engine-unreachable", "preparation-failed"):
             raise
-        hint = "the operator sees to [[database]] in the server's configuration"
+        hint = "the operator must check [[database]] in the server's configuration"
         raise PreparationError("engine-unreachable", f"the database {database} cannot be reached or read", hint=hint) from None
 
 

@@ -11,10 +11,10 @@ from lapwing.errors import LapwingError
 
 
 def require_private(files: Iterable[Path]) -> None:
-    """Refuse to start where everybody can read or write one of these; what is not there yet is passed over."""
+    """Refuse to start if other users can read or write one of these; missing files are skipped."""
     for file in files:
         if file.exists() and _is_open_to_others(file):
-            message = f"{file} can be read or written by others than the user of this server"
+            message = f"{file} can be read or written by users other than this server's"
             raise LapwingError("server-configuration", message, hint=f"chmod {'640' if _has_own_group(file) else '600'} {file}")
 
 
@@ -24,7 +24,7 @@ def make_private(file: Path) -> None:
 
 
 def _is_open_to_others(file: Path) -> bool:
-    """By its mode and that of its directory. A group of ours may read: containers mount secrets so."""
+    """Checks the modes of the file and its directory. A group of ours may read: containers mount secrets this way."""
     mode = file.stat().st_mode
     if mode & stat.S_IRWXG & ~stat.S_IXGRP and not _has_own_group(file):
         return bool(file.parent.stat().st_mode & (stat.S_IXGRP | stat.S_IXOTH))

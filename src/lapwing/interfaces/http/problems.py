@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457), from the one tree of errors: a stable code, a text made from public facts, what to do next."""
+"""Errors as problem details (RFC 9457): a stable code, a text made from public facts, and what to do next."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _STATUS = {
     "ledger-role": 500,
     "identities-role": 500,
 }
-"""Status of codes; the others are given by their class."""
+"""The status of codes; other codes get it from their class."""
 _PUBLIC = frozenset({"ledger-local", "ledger-role", "identities-role", "unavailable"})
-"""Codes of errors that are about public facts alone, though others than the analyst have to act."""
-_OWNERS = LapwingError("data-set-unavailable", "the data set cannot be asked now", hint="its owner has to act")
-_UNPREPARED = LapwingError("data-set-unavailable", "the data set has no prepared version yet", hint="its owner has to prepare one")
+"""Codes of errors that hold only public facts, although somebody other than the analyst has to act."""
+_OWNERS = LapwingError("data-set-unavailable", "the data set cannot answer now", hint="its owner must act")
+_UNPREPARED = LapwingError("data-set-unavailable", "the data set has no prepared version yet", hint="its owner must prepare one")
 _OPERATORS = LapwingError("unavailable", "the server cannot answer now; nothing was answered, and asking again is safe")
 _UNREACHABLE = PreparationError("engine-unreachable", "the database of the data set cannot be reached", hint="its operator has to act")
 _RIGHT_MISSING = LedgerError(
@@ -50,8 +50,8 @@ _RIGHT_MISSING = LedgerError(
     hint="its operator has to act: `lapwing ledger install` gives roles their rights",
 )
 _RETOLD = {error.code: error for error in (_UNREACHABLE, _RIGHT_MISSING)}
-"""Errors whose own words are the operator's: how a database is reached, and with which connection a command is typed."""
-_INTERNAL = LapwingError("internal", "something went wrong inside the server")
+"""Replacements for errors whose texts are for the operator: database addresses, and connections to type in a command."""
+_INTERNAL = LapwingError("internal", "an internal error occurred in the server")
 
 
 def status_of(error: LapwingError) -> int:
@@ -71,7 +71,7 @@ def shown(error: BaseException, *, to_owner: bool) -> LapwingError:
     """The error in the form that the caller may see.
 
     Analysts get the full text of their own errors. Errors for the owner or the operator may name files, databases and results of a
-    preparation: analysts learn only that there is one. The text of a foreign error may contain a value and is never shown.
+    preparation: analysts learn only that there is an error. The text of an unexpected error may contain a value and is never shown.
     """
     if not isinstance(error, LapwingError):
         return _INTERNAL
@@ -84,5 +84,5 @@ def shown(error: BaseException, *, to_owner: bool) -> LapwingError:
 
 
 def problem(error: LapwingError, status: int) -> dict[str, Any]:
-    """The body of a reply that says no."""
+    """The body of a reply with an error."""
     return {**error.problem(), "status": status}

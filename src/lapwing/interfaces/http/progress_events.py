@@ -1,4 +1,4 @@
-"""Long work that tells how far it is, as server-sent events: one for each step, then one with what came of it."""
+"""The progress of long work as server-sent events: one for each step, then one with the result."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MEDIA_TYPE = "text/event-stream"
 SILENCE_SECONDS = 10.0
 """After this time without a step a comment is sent, so that proxies do not close the connection."""
 Step = Callable[[str, int, int], None]
-"""What is being done, how many of them are done, and of how many."""
+"""What is being done, how many steps are done, and how many there are."""
 
 
 async def events(work: Callable[[Step], dict[str, Any]], *, silence: float = SILENCE_SECONDS) -> AsyncIterator[str]:
-    """Run ``work`` in a thread; ``progress`` for each step, then ``done`` or ``problem``. Who stops listening does not stop the work."""
+    """Run ``work`` in a thread: ``progress`` for each step, then ``done`` or ``problem``. A disconnected client does not stop it."""
     loop = asyncio.get_running_loop()
     told: asyncio.Queue[str] = asyncio.Queue()
 

@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict
 
 NAMES_MAX = 100_000
-"""Buckets that are kept; the one used longest ago is forgotten first, when it is full again anyway."""
+"""Buckets that are kept. The least recently used is dropped first: it is full again anyway."""
 NAME_LENGTH_MAX = 64
 
 
@@ -22,7 +22,7 @@ class Rates:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def seconds_to_wait(self, name: str) -> float:
-        """0 where the call may go on, and it is counted; else how long to wait."""
+        """0 if the call may proceed, which counts it; otherwise how long to wait."""
         now = time.monotonic()
         with self._gate:
             left, at = self._buckets.pop(name, (self._burst, now))
@@ -35,8 +35,8 @@ class Rates:
 
 
 def sender(address: str) -> str:
-    """The rate-limit key of an address: for IPv6 its /64 network, because one client has 2^64 addresses. A proxy may send text that is no
-    address."""
+    """The rate-limit key of an address: for IPv6 its /64 network, because one client has 2^64 addresses. A proxy may send text that is not
+    an address."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

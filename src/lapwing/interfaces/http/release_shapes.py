@@ -1,4 +1,4 @@
-"""What is asked about releases over HTTP, as the OpenAPI description shows it."""
+"""Request bodies for releases over HTTP, as the OpenAPI description shows them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Cuts = dict[Name, Annotated[int, Field(ge=1, le=1_000)] | Annotated[list[Edge], 
 
 
 class MarginalsBody(StrictBody):
-    """Counts by every ``ways`` of the columns, and by fewer."""
+    """Counts by every combination of up to ``ways`` of the columns."""
 
     kind: Literal["marginals"]
     columns: Columns
@@ -26,12 +26,12 @@ class MarginalsBody(StrictBody):
     bins: Cuts = Field(default_factory=dict)
 
     def wanted(self) -> QuantileRequest:
-        """As Python has it."""
+        """The request as a Python object."""
         return Marginals(*self.columns, ways=self.ways, bins=self.bins)
 
 
 class SyntheticBody(StrictBody):
-    """What a table of synthetic rows needs."""
+    """The measurements that a synthetic table needs."""
 
     kind: Literal["synthetic"]
     columns: Columns
@@ -39,7 +39,7 @@ class SyntheticBody(StrictBody):
     bins: Cuts = Field(default_factory=dict)
 
     def wanted(self) -> QuantileRequest:
-        """As Python has it."""
+        """The request as a Python object."""
         return SyntheticTable(*self.columns, method=self.method, bins=self.bins)
 
 
@@ -52,12 +52,12 @@ class TreeBody(StrictBody):
     bins: Cuts = Field(default_factory=dict)
 
     def wanted(self) -> QuantileRequest:
-        """As Python has it."""
+        """The request as a Python object."""
         return RangeTree(self.columns[-1], self.columns[:-1], self.branch, self.bins)
 
 
 class ReleaseBody(StrictBody):
-    """A release of one table, of one part or several, at one price."""
+    """A release of one table, in one or several parts, at one price."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$")]
     wanted: Annotated[

@@ -1,4 +1,4 @@
-"""Starting: from a configuration to a server that listens, in one process or several."""
+"""Starts a listening server from a configuration, in one process or several."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from lapwing.interfaces.http.private_files import require_private
 from lapwing.interfaces.http.rates import Rates
 
 SWITCH_SECONDS = 0.0001
-"""How long a thread that computes keeps others waiting: Python's own 5 ms add up over the steps of a short call."""
+"""How long a computing thread may block others: Python's default of 5 ms adds up over the steps of a short call."""
 
 
 def open_app_state(configuration: ServerConfiguration, home: Path) -> AppState:
-    """Everything that a worker holds."""
+    """Open everything that a worker uses."""
     sys.setswitchinterval(SWITCH_SECONDS)
     limits, oidc = configuration.limits, configuration.oidc
     identities = Identities(configuration.identities_url(home))
@@ -60,13 +60,13 @@ def open_app_state(configuration: ServerConfiguration, home: Path) -> AppState:
 
 
 def configured_worker() -> tuple[ServerConfiguration, Path]:
-    """What a worker process is to serve, and the server's directory: it finds both by the environment."""
+    """The configuration of a worker process and the server's directory, found by an environment variable."""
     home = Path(os.environ[HOME_VARIABLE])
     return read_configuration(home / CONFIGURATION_FILE), home
 
 
 def _require_identities(configuration: ServerConfiguration, home: Path) -> None:
-    """What is wrong with the database of identities is said once and plainly, not by every worker."""
+    """Report problems with the database of identities once, not from every worker."""
     identities = Identities(configuration.identities_url(home))
     try:
         identities.require_accepted()
@@ -75,9 +75,9 @@ def _require_identities(configuration: ServerConfiguration, home: Path) -> None:
 
 
 def serve(home: Path, factory: str) -> None:
-    """Serve what the configuration in ``home`` says, until the process is told to stop: what runs by then comes to its end.
+    """Serve as configured in ``home`` until a stop signal; running requests finish.
 
-    ``factory`` names what makes the application of a worker.
+    ``factory`` names the function that makes the application of a worker.
     """
     configuration = read_configuration(home / CONFIGURATION_FILE)
     configuration.require_safe()
@@ -87,7 +87,7 @@ def serve(home: Path, factory: str) -> None:
     server = configuration.server
     tls = None if server.certificate is None or server.key is None else (home / server.certificate, home / server.key)
     if tls is not None:
-        encryption(*tls)  # errors in it are reported once at start, not to the first client
+        encryption(*tls)  # report its errors once at start, not to the first client
     raise_open_files()
     if server.metrics:
         begin_anew(home / COUNTS_DIRECTORY)
@@ -103,7 +103,7 @@ def serve(home: Path, factory: str) -> None:
         timeout_graceful_shutdown=configuration.limits.stop_seconds,
         access_log=False,
         server_header=False,
-        log_level="error",  # warnings are about what strangers send
+        log_level="error",  # warnings are about input from strangers
         proxy_headers=server.behind_proxy,
         forwarded_allow_ips=server.trusted_proxies,
     )

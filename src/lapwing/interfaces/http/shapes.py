@@ -1,4 +1,4 @@
-"""What goes in and out over HTTP, as the OpenAPI description shows it."""
+"""Bodies of requests and replies over HTTP, as the OpenAPI description shows them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lapwing.asking.options import AskOptions, AskRequest
 from lapwing.interfaces.http.problems import MEDIA_TYPE
 
 Number = Annotated[int, Path(ge=1, le=2**53)]
-"""Of a charge, a version or a proposal."""
+"""The number of a charge, a version or a proposal."""
 Text = Annotated[str, Field(max_length=1_000)]
 Amount = Annotated[str, Field(max_length=100)] | Annotated[float, Field(allow_inf_nan=False)]
 
@@ -23,7 +23,7 @@ class StrictBody(BaseModel):
 
 
 class AskedBody(StrictBody):
-    """A statement and the terms it is asked on. A price or an accuracy may also stand in the statement, as WITH PRIVACY (...)."""
+    """A statement and its terms. The statement itself may also set a price or an accuracy, with WITH PRIVACY (...)."""
 
     sql: Annotated[str, Field(min_length=1, max_length=65_536)]
     epsilon: Amount | None = None
@@ -33,33 +33,33 @@ class AskedBody(StrictBody):
     reuse: Literal["auto", "never", "only"] | None = None
 
     def request(self, analyst: str, request_id: str | None = None) -> AskRequest:
-        """As it is asked: every field but the statement is an option."""
+        """The request to the curator: every field except the statement is an option."""
         return AskRequest(self.sql, AskOptions(**self.model_dump(exclude={"sql"})), analyst, request_id)
 
 
 class Wish(StrictBody):
-    """An analyst asks for a share of the budget in all, what is spent of it included."""
+    """An analyst asks for a total share of the budget, including what is already spent."""
 
     share: Annotated[float, Field(gt=0, le=1)]
     reason: Text = ""
 
 
 class Admission(StrictBody):
-    """An owner lets an analyst ask, for a share of the budget in all; without one, what was said before stays."""
+    """An owner admits an analyst for a total share of the budget; without one, the earlier share stays."""
 
     share: Annotated[float, Field(gt=0, le=1)] | None = None
     reason: Text = ""
 
 
 class LimitsBody(StrictBody):
-    """An owner says who sees stored answers: all who may ask, or only whoever paid."""
+    """An owner sets who sees stored answers: all who may ask, or only the analyst who paid."""
 
     answers_shared: bool
     reason: Text = ""
 
 
 class ProposalBody(StrictBody):
-    """Another budget in force, or another ceiling, which the promise is made for."""
+    """Another budget in force, or another ceiling, which is what was promised."""
 
     what: Literal["budget", "ceiling"]
     epsilon: Annotated[str, Field(max_length=100)] | Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -67,7 +67,7 @@ class ProposalBody(StrictBody):
 
 
 class Decision(StrictBody):
-    """Why something is approved, denied, retired or opened again."""
+    """The reason to approve, deny, suspend or reopen something."""
 
     reason: Text = ""
 
@@ -82,13 +82,13 @@ class PreparationBody(StrictBody):
 
 
 class ReceiptBody(StrictBody):
-    """A receipt as it is kept in a file: the JSON of its fields."""
+    """A receipt as stored in a file: the JSON of its fields."""
 
     receipt: Annotated[str, Field(min_length=1, max_length=20_000)]
 
 
 class ProblemDetails(BaseModel):
-    """Why not (RFC 9457)."""
+    """Why a request failed (RFC 9457)."""
 
     type: str
     title: str
@@ -99,7 +99,7 @@ class ProblemDetails(BaseModel):
 
 
 def replies(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """How a route may say no, beside what every route may say."""
+    """The error statuses of a route, in addition to those of every route."""
     listed = sorted({401, 403, 404, 413, 422, 429, 500, 503, *statuses})
     return {
         status: {"description": "a problem", "content": {MEDIA_TYPE: {"schema": ProblemDetails.model_json_schema()}}} for status in listed

@@ -1,4 +1,4 @@
-"""The words that an editor of statements knows: it completes them, and marks them in the text."""
+"""The words that the SQL editor completes and highlights."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lapwing.asking.vocabulary import KEYWORDS, TYPES, function_names
 
 @cache
 def statement_words() -> dict[str, str]:
-    """By their kind, in lower case, with blanks between them."""
+    """The words by kind, in lower case, separated by blanks."""
     return {kind: " ".join(words).lower() for kind, words in (("keywords", KEYWORDS), ("types", TYPES), ("builtin", function_names()))}
 
 
 def says_terms(sql: str) -> bool:
-    """Whether a statement has a clause ``WITH PRIVACY (..)`` of its own."""
+    """Whether a statement has its own clause ``WITH PRIVACY (..)``."""
     return bool(written_terms(sql, dialect="duckdb"))
 
 

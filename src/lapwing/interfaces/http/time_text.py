@@ -1,4 +1,4 @@
-"""Moments as the server writes them down."""
+"""Moments as the server writes them."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from datetime import datetime
 
 
 def moment_text(moment: datetime) -> str:
-    """A moment in UTC as a text; such texts sort as the moments follow each other."""
+    """A moment in UTC as text; such texts sort in the order of time."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

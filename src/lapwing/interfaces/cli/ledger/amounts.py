@@ -19,8 +19,8 @@ FORMS = "an epsilon such as 0.5, 'rho 0.01', or 10% of the budget"
 
 
 def loss_amount(text: str, budget: Budget, *, option: str) -> LossLimit:
-    """What this much pays for, in ledger units, rounded down. An epsilon is that of everything it pays for together, and in an account with
-    an order it is one on each side; a rho is one of the loss alone.
+    """The limit on the loss, in ledger units, rounded down. An epsilon covers everything that it pays for together, and in an account
+    with an order it limits both sides; a rho limits the loss alone.
     """
     from lapwing.kernel.accounting import LOSS_UNITS, Account
     from lapwing.owner.policies import LossLimit, limit_of_share
@@ -45,7 +45,7 @@ def loss_amount(text: str, budget: Budget, *, option: str) -> LossLimit:
 
 
 def loss_limit(text: str | None, budget: Budget, *, option: str, otherwise: LossLimit) -> LossLimit:
-    """A limit: ``otherwise`` when the option was left out, no loss for ``none``."""
+    """A limit: ``otherwise`` without the option, no limit for ``none``."""
     from lapwing.owner.policies import LossLimit
 
     if text is None:
@@ -54,7 +54,7 @@ def loss_limit(text: str | None, budget: Budget, *, option: str, otherwise: Loss
 
 
 def delta_limit(text: str | None, *, otherwise: int | None) -> int | None:
-    """The same for the delta that shows keys; rounded down."""
+    """The same for the delta of partition selection; rounded down."""
     from lapwing.kernel.accounting import DELTA_UNITS
 
     if text is None:

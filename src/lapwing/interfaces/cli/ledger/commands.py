@@ -1,4 +1,4 @@
-"""``lapwing ledger`` and ``lapwing receipt``: for those who look after a ledger, and for those who check what it signed."""
+"""``lapwing ledger`` and ``lapwing receipt``: for operators of a ledger, and for those who check its signatures."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lapwing.interfaces.cli.place import curator_of, whereabouts
 if TYPE_CHECKING:
     from lapwing.owner.ledger_admin import Verification
 
-ledger_app = typer.Typer(name="ledger", no_args_is_help=True, rich_markup_mode=None, help="Look after a ledger.")
+ledger_app = typer.Typer(name="ledger", no_args_is_help=True, rich_markup_mode=None, help="Maintain a ledger.")
 receipt_app = typer.Typer(
-    name="receipt", no_args_is_help=True, rich_markup_mode=None, help="Check signed receipts; make and change the key."
+    name="receipt", no_args_is_help=True, rich_markup_mode=None, help="Check signed receipts; make or replace the key."
 )
 
 Database = Annotated[
@@ -35,17 +35,16 @@ AnchorDirectory = Annotated[
 Keys = Annotated[Path, typer.Option(envvar="LAPWING_KEYS", metavar="DIR", help="Directory of the keys.")]
 
 
-@ledger_app.command("install", short_help="Make or upgrade the schema.")
+@ledger_app.command("install", short_help="Create or upgrade the schema.")
 def ledger_install(
     database: Database,
-    curators: Annotated[str, typer.Option(metavar="ROLE", help="Members answer analysts.")] = "lapwing_curators",
-    owners: Annotated[str, typer.Option(metavar="ROLE", help="Members do the acts of owners, and prepare.")] = "lapwing_owners",
-    monitors: Annotated[str, typer.Option(metavar="ROLE", help="Members read everything, and change nothing.")] = "lapwing_monitors",
+    curators: Annotated[str, typer.Option(metavar="ROLE", help="Its members answer analysts.")] = "lapwing_curators",
+    owners: Annotated[str, typer.Option(metavar="ROLE", help="Its members act as owners and prepare.")] = "lapwing_owners",
+    monitors: Annotated[str, typer.Option(metavar="ROLE", help="Its members read everything and change nothing.")] = "lapwing_monitors",
 ) -> None:
-    """Make the schema of the ledger in a database, or bring it up to date. To be run by a role that may create schemas, used for nothing
-    else.
+    """Create the ledger's schema in a database, or upgrade it. Run this as a role that may create schemas and is used for nothing else.
 
-    The roles are made, without a login, if they do not exist. Then grant each to those who are to have its rights.
+    Roles that do not exist are created without a login. Grant each of them to the users who need its rights.
 
     \b
     Example:
@@ -55,7 +54,7 @@ def ledger_install(
 
     with reported():
         version = install(database, roles=Roles(curators=curators, owners=owners, monitors=monitors))
-        typer.echo(f"The schema is there, in version {version}. Roles: {curators} ask, {owners} decide, {monitors} read.")
+        typer.echo(f"The schema is in version {version}. Roles: {curators} ask, {owners} decide, {monitors} read.")
 
 
 @ledger_app.command("verify", short_help="Check chain, sums, answers and anchors.")
@@ -66,7 +65,7 @@ def ledger_verify(
         typer.Option(
             envvar="LAPWING_DATABASE",
             metavar="DSN",
-            help="All ledgers of this database; when left out, the ledger of the data set (-C), wherever it is.",
+            help="Check all ledgers of this database. Default: the ledger of the data set (-C), wherever it is.",
             callback=without_password_typed,
         ),
     ] = None,
@@ -75,12 +74,12 @@ def ledger_verify(
         typer.Option(
             envvar="LAPWING_ANCHORS",
             metavar="DIR",
-            help="Directory of the anchors; may be given several times. When left out, the one that the catalogue (-C) names.",
+            help="Directory of the anchors; may be given several times. Default: the one that the catalogue (-C) names.",
         ),
     ] = None,
-    source: Annotated[list[str] | None, typer.Argument(metavar="SOURCE", help="Source ids in the database; when left out, all.")] = None,
+    source: Annotated[list[str] | None, typer.Argument(metavar="SOURCE", help="Source ids in the database. Default: all.")] = None,
 ) -> None:
-    """Derive everything again from the entries, compare, and say what was checked and with which anchor. Ends with 1 if anything is wrong,
+    """Recompute everything from the entries, compare, and report what was checked and with which anchor. Exits with 1 if anything is wrong,
     or if an anchor is missing that the ledger was used with, the catalogue names, or --anchors promises.
 
     \b
@@ -115,7 +114,7 @@ def _told(report: Verification, *, outside: str) -> bool:
         made = "which the ledger does not have" if anchor.at is None else f"made {anchor.at}"
         typer.echo(f"  compared with anchor {anchor.name}: entry {anchor.entries:,}, {made}")
     if not report.anchors:
-        typer.echo(f"  nothing outside the {outside} was compared: that its newest entries are missing would not be noticed")
+        typer.echo(f"  nothing outside the {outside} was compared: missing newest entries would not be noticed")
     for problem in report.problems:
         typer.echo(f"  WRONG: {problem}")
     if not report.problems:
@@ -129,7 +128,7 @@ def _told(report: Verification, *, outside: str) -> bool:
 def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirectory, keys: Keys) -> None:
     """Move the local ledger of the data set (-C) into the database with every charge and answer. The local one is closed for good.
 
-    Says at the end what to write into the catalogue.
+    Prints what to write into the catalogue.
     """
     from lapwing.curator.curator import system_user
     from lapwing.owner.ledger_admin import move_ledger, without_password
@@ -149,9 +148,9 @@ def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirec
 def ledger_accept(
     context: typer.Context, reason: Annotated[str, typer.Argument(metavar="REASON", help="What happened; kept in the ledger.")]
 ) -> None:
-    """Go on with a ledger that was put back to an older state, or lost its anchor: the owner's override. Run `verify` first.
+    """Continue with a ledger that was restored to an older state or lost its anchor: the owner's override. Run `verify` first.
 
-    Whatever the anchor remembers and the ledger lacks is charged again.
+    Charges that the anchor records and the ledger lacks are charged again.
 
     \b
     Example:
@@ -166,21 +165,19 @@ def ledger_accept(
             typer.echo("The data set is closed to analysts until `lapwing reopen`.")
 
 
-@ledger_app.command("anchor-lost", short_help="Say, by two people, that an anchor is lost for good.")
+@ledger_app.command("anchor-lost", short_help="Declare an anchor lost for good; takes two owners.")
 def ledger_anchor_lost(
     context: typer.Context,
     anchor: Annotated[
         str, typer.Argument(metavar="ANCHOR", help="The name of the anchor, as the refusal or `lapwing ledger status` gives it.")
     ],
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="What happened; kept in the ledger.")],
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="NAME", help="Who does this; the user of the operating system when left out.")
-    ] = None,
+    by: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who does this. Default: your user name.")] = None,
 ) -> None:
-    """Take an anchor away that the ledger of the data set (-C) cannot be compared with any more.
+    """Remove an anchor that the ledger of the data set (-C) can no longer be compared with.
 
-    Two owners run this, each with a database role of their own. What only that anchor remembers is then forgotten. Afterwards `lapwing
-    ledger accept` registers the anchors there are.
+    Two owners run this, each with their own database role. What only that anchor records is then lost. Afterwards `lapwing ledger
+    accept` registers the remaining anchors.
 
     \b
     Example:
@@ -192,9 +189,9 @@ def ledger_anchor_lost(
     with reported(), curator_of(context) as curator:
         number = report_lost_anchor(curator, anchor, by=by or system_user(), reason=reason)
         if number is None:
-            typer.echo(f"The anchor {anchor} is no more. Now: lapwing ledger accept REASON, with the anchors that are left or new ones.")
+            typer.echo(f"The anchor {anchor} is removed. Now run lapwing ledger accept REASON, with the remaining anchors or new ones.")
         else:
-            typer.echo(f"Proposal {number}. Another owner now runs the same command, with a database role of their own.")
+            typer.echo(f"Proposal {number}. Another owner must now run the same command, with their own database role.")
 
 
 @receipt_app.command("verify", short_help="Check a receipt, without the database.")
@@ -203,7 +200,7 @@ def receipt_verify(
     keys: Keys,
     answer: Annotated[Path | None, typer.Option(metavar="FILE", help="The stored answer the receipt is for.")] = None,
 ) -> None:
-    """Check that one of our keys signed the receipt, and, with --answer, that it is for these bytes. Ends with 1 if not."""
+    """Check that one of our keys signed the receipt, and, with --answer, that it is for these bytes. Exits with 1 if not."""
     from lapwing.receipts import check, receipt_value
 
     with reported():
@@ -219,7 +216,7 @@ def receipt_verify(
         typer.echo(f"valid: {charge if paid.names_payer else f'a charge of {paid.source_id}'}, signed with {value.key_id}")
 
 
-@receipt_app.command("key", short_help="Make a signing key, or change it.")
+@receipt_app.command("key", short_help="Make or replace the signing key.")
 def receipt_key(keys: Keys) -> None:
     """Make a new signing key. An earlier private key is removed; its public one stays, so that old receipts verify."""
     from lapwing.receipts import new_key

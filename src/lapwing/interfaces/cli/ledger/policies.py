@@ -1,4 +1,4 @@
-"""``lapwing ledger admit``, ``propose`` and the other acts of owners and analysts on a ledger that knows them.
+"""``lapwing ledger admit``, ``propose`` and the other commands of owners and analysts on a ledger with analysts.
 
 Omitted options change nothing: admitting an analyst again never drops a limit.
 """
@@ -20,14 +20,14 @@ from lapwing.interfaces.cli.views import ReportFormat
 if TYPE_CHECKING:
     from lapwing.owner.policies import Policies
 
-By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who does this; the user of the operating system when left out.")]
+By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who does this. Default: your user name.")]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the ledger.")]
 Analyst = Annotated[str, typer.Argument(metavar="ANALYST", help="The name of the analyst.")]
 Number = Annotated[int, typer.Argument(min=1, metavar="NUMBER", help="The number of the proposal, as `lapwing ledger status` shows it.")]
 
 
 class Proposed(StrEnum):
-    """What two people decide together."""
+    """What takes two people to change."""
 
     BUDGET = "budget"
     CEILING = "ceiling"
@@ -36,14 +36,14 @@ class Proposed(StrEnum):
 def add_policies(app: typer.Typer) -> None:
     """Add the commands to ``lapwing ledger``."""
     app.command("status", short_help="Show who may ask, on what terms, and what is proposed.")(status)
-    app.command("admit", short_help="Let an analyst ask, or change on what terms.")(admit)
-    app.command("suspend", short_help="Let an analyst ask no more.")(suspend)
-    app.command("group", short_help="Make a group with a budget of its own, or change it.")(group)
+    app.command("admit", short_help="Admit an analyst, or change the terms.")(admit)
+    app.command("suspend", short_help="Stop an analyst from asking.")(suspend)
+    app.command("group", short_help="Make or change a group with its own budget.")(group)
     app.command("limit", short_help="Set limits for a statement and a day.")(limit)
     app.command("propose", short_help="Propose a higher budget or ceiling.")(propose)
     app.command("request", short_help="Ask the owner for a larger share.")(request)
-    app.command("approve", short_help="Carry out what somebody else proposed.")(approve)
-    app.command("deny", short_help="End a proposal without carrying it out.")(deny)
+    app.command("approve", short_help="Approve and carry out somebody else's proposal.")(approve)
+    app.command("deny", short_help="Reject a proposal.")(deny)
 
 
 def status(
@@ -60,22 +60,22 @@ def admit(
     context: typer.Context,
     analyst: Analyst,
     group: Annotated[str | None, typer.Option(metavar="NAME", help="The group the analyst belongs to; 'none' for none.")] = None,
-    budget: Annotated[str | None, typer.Option(metavar="AMOUNT", help=f"What the analyst may spend in all: {FORMS}, or 'none'.")] = None,
+    budget: Annotated[str | None, typer.Option(metavar="AMOUNT", help=f"What the analyst may spend in total: {FORMS}, or 'none'.")] = None,
     per_day: Annotated[str | None, typer.Option(metavar="AMOUNT", help="What the analyst may spend in a day.")] = None,
-    delta: Annotated[str | None, typer.Option(metavar="NUMBER", help="What of it may be spent on showing undeclared groups.")] = None,
+    delta: Annotated[str | None, typer.Option(metavar="NUMBER", help="The delta that may be spent on showing undeclared groups.")] = None,
     by: By = None,
     reason: Reason = "",
 ) -> None:
-    """Let an analyst ask, or change on what terms. The budget of the data set binds whatever is promised here.
+    """Admit an analyst, or change the analyst's terms. The data set's budget applies whatever these limits are.
 
     \b
     Example:
         lapwing -C clinic ledger admit ana
         lapwing -C clinic ledger admit bo --budget 0.5 --per-day 0.1 --group students
     """
-    with _policies(context) as office:
-        budget_in_force = office.budget
-        office.admit(
+    with _policies(context) as admin:
+        budget_in_force = admin.budget
+        admin.admit(
             analyst,
             group=None if group == "none" else group,
             leave_group=group == "none",
@@ -89,14 +89,14 @@ def admit(
 
 
 def suspend(context: typer.Context, analyst: Analyst, by: By = None, reason: Reason = "") -> None:
-    """Let an analyst ask no more, and see no stored answers. `lapwing ledger admit` takes it back, on the same terms.
+    """Stop an analyst from asking and from seeing stored answers. `lapwing ledger admit` reverses this, on the same terms.
 
     \b
     Example:
         lapwing -C clinic ledger suspend bo --reason "left the project"
     """
-    with _policies(context) as office:
-        office.suspend(analyst, by=_who(by), reason=reason)
+    with _policies(context) as admin:
+        admin.suspend(analyst, by=_who(by), reason=reason)
         typer.echo(f"{analyst} may not ask any more.")
 
 
@@ -104,23 +104,23 @@ def group(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="GROUP", help="The name of the group.")],
     budget: Annotated[str | None, typer.Option(metavar="AMOUNT", help=f"What its analysts may spend together: {FORMS}, or 'none'.")] = None,
-    delta: Annotated[str | None, typer.Option(metavar="NUMBER", help="What of it may be spent on showing undeclared groups.")] = None,
+    delta: Annotated[str | None, typer.Option(metavar="NUMBER", help="The delta that may be spent on showing undeclared groups.")] = None,
     by: By = None,
     reason: Reason = "",
 ) -> None:
-    """Make a group of analysts with a budget of its own, or change that; never below what it has spent.
+    """Make a group of analysts with its own budget, or change that budget; never below what the group has spent.
 
     \b
     Example:
         lapwing -C clinic ledger group students --budget 1
         lapwing -C clinic ledger admit cy --group students
     """
-    with _policies(context) as office:
+    with _policies(context) as admin:
         if name == "none":
             raise usage_error("a group cannot be called none")
-        known = office.set_group(
+        known = admin.set_group(
             name,
-            loss=lambda old: loss_limit(budget, office.budget, option="--budget", otherwise=old),
+            loss=lambda old: loss_limit(budget, admin.budget, option="--budget", otherwise=old),
             delta=lambda old: delta_limit(delta, otherwise=old),
             by=_who(by),
             reason=reason,
@@ -136,7 +136,7 @@ def limit(
         bool | None, typer.Option("--shared/--not-shared", help="Whether analysts see what others paid for. Sharing costs nothing.")
     ] = None,
     lost_workers: Annotated[int | None, typer.Option(min=1, help="How many workers may be lost before the data set closes.")] = None,
-    lost_seconds: Annotated[int | None, typer.Option(min=1, help="Within how many seconds.")] = None,
+    lost_seconds: Annotated[int | None, typer.Option(min=1, help="The seconds within which lost workers are counted.")] = None,
     by: By = None,
     reason: Reason = "",
 ) -> None:
@@ -147,9 +147,9 @@ def limit(
         lapwing -C clinic ledger limit --per-statement 0.5 --per-day 1
         lapwing -C clinic ledger limit --per-day none --not-shared
     """
-    with _policies(context) as office:
-        budget = office.budget
-        changed = office.set_limits(
+    with _policies(context) as admin:
+        budget = admin.budget
+        changed = admin.set_limits(
             statement_loss=lambda old: loss_limit(per_statement, budget, option="--per-statement", otherwise=old),
             day_loss=lambda old: loss_limit(per_day, budget, option="--per-day", otherwise=old),
             shared=shared,
@@ -164,7 +164,7 @@ def limit(
 def propose(
     context: typer.Context,
     what: Annotated[Proposed, typer.Argument(help="The budget in force, or the ceiling that the promise is made for.")],
-    epsilon: Annotated[str | None, typer.Option(metavar="NUMBER", help="The new one; what the catalogue says when left out.")] = None,
+    epsilon: Annotated[str | None, typer.Option(metavar="NUMBER", help="The new epsilon. Default: the catalogue's.")] = None,
     by: By = None,
     reason: Reason = "",
 ) -> None:
@@ -174,11 +174,11 @@ def propose(
     Example:
         lapwing -C clinic ledger propose budget --epsilon 4 --reason "the second study"
     """
-    with _policies(context) as office:
-        declared = office.curator.declaration.declared_budget
+    with _policies(context) as admin:
+        declared = admin.curator.declaration.declared_budget
         named = declared.epsilon if what is Proposed.BUDGET else declared.ceiling_epsilon
         proposed = named if epsilon is None else epsilon_of(epsilon, option="--epsilon")
-        act = office.propose_budget if what is Proposed.BUDGET else office.propose_ceiling
+        act = admin.propose_budget if what is Proposed.BUDGET else admin.propose_ceiling
         number = act(proposed, by=_who(by), reason=reason)
         typer.echo(f"Proposal {number}: a {what.value} of epsilon {float(proposed):g}. Another owner must now run:")
         typer.echo(f"  lapwing -C {_shown(context)} ledger approve {number}")
@@ -186,46 +186,46 @@ def propose(
 
 def request(
     context: typer.Context,
-    amount: Annotated[str, typer.Argument(metavar="AMOUNT", help=f"The total that is asked for: {FORMS}.")],
-    analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Who asks; the user of the operating system when left out.")] = None,
+    amount: Annotated[str, typer.Argument(metavar="AMOUNT", help=f"The requested total: {FORMS}.")],
+    analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Who asks. Default: your user name.")] = None,
     reason: Reason = "",
 ) -> None:
-    """Ask the owner for a share of this much in all, what is spent of it included.
+    """Ask the owner for this total share, including what is already spent of it.
 
     \b
     Example:
         lapwing -C clinic ledger request 0.8 --reason "two tables are left"
     """
-    with _policies(context) as office:
-        number = office.request(_who(analyst), loss_amount(amount, office.budget, option="AMOUNT"), reason=reason)
-        typer.echo(f"Proposal {number}. The owner now runs `lapwing ledger approve {number}` or `lapwing ledger deny {number}`.")
+    with _policies(context) as admin:
+        number = admin.request(_who(analyst), loss_amount(amount, admin.budget, option="AMOUNT"), reason=reason)
+        typer.echo(f"Proposal {number}. The owner can now run `lapwing ledger approve {number}` or `lapwing ledger deny {number}`.")
 
 
 def approve(context: typer.Context, number: Number, by: By = None, reason: Reason = "") -> None:
-    """Carry out a proposal. Refused to whoever proposed it.
+    """Approve a proposal and carry it out. Its proposer may not.
 
     \b
     Example:
         lapwing -C clinic ledger approve 2
     """
-    with _policies(context) as office:
-        office.approve(number, by=_who(by), reason=reason)
+    with _policies(context) as admin:
+        admin.approve(number, by=_who(by), reason=reason)
         typer.echo(f"Proposal {number} is carried out.")
-        budget, declared = office.budget, office.curator.declaration.declared_budget
+        budget, declared = admin.budget, admin.curator.declaration.declared_budget
         if budget.epsilon != declared.epsilon:
             typer.echo(f"The budget is epsilon {float(budget.epsilon):g}; the catalogue says {float(declared.epsilon):g}.")
             typer.echo("Write the budget in force under [budget] there: the next `lapwing prepare` follows the catalogue.")
 
 
 def deny(context: typer.Context, number: Number, by: By = None, reason: Reason = "") -> None:
-    """End a proposal without carrying it out. Not by whoever proposed it.
+    """Reject a proposal. Its proposer may not.
 
     \b
     Example:
         lapwing -C clinic ledger deny 2 --reason "ask again next year"
     """
-    with _policies(context) as office:
-        office.deny(number, by=_who(by), reason=reason)
+    with _policies(context) as admin:
+        admin.deny(number, by=_who(by), reason=reason)
         typer.echo(f"Proposal {number} is denied.")
 
 
@@ -233,8 +233,8 @@ def deny(context: typer.Context, number: Number, by: By = None, reason: Reason =
 def _policies(context: typer.Context) -> Iterator[Policies]:
     from lapwing.owner.policies import policies
 
-    with reported(), curator_of(context) as curator, policies(curator) as office:
-        yield office
+    with reported(), curator_of(context) as curator, policies(curator) as admin:
+        yield admin
 
 
 def _who(named: str | None) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def write_standing(curator: Curator, form: ReportFormat) -> None:
-    """Print it. Amounts are exact decimals in JSON."""
+    """Print the status of a ledger. Amounts are exact decimals in JSON."""
     from lapwing.owner.policies import standing
 
     values, balance = standing(curator)
@@ -38,7 +38,7 @@ def _figures(one: dict[str, Any]) -> list[str]:
 
 
 def _sides(one: dict[str, Any], key: str) -> str:
-    """An amount and, where there is one, the pure epsilon beside it."""
+    """An amount, with the pure epsilon beside it if there is one."""
     return " or pure ".join(f"{float(one[side]):.4g}" for side in (key, f"pure_{key}") if one.get(side) is not None)
 
 

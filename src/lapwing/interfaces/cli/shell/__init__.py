@@ -1,1 +1,1 @@
-"""``lapwing shell``: statements one after another, with the price in sight before it is paid."""
+"""``lapwing shell``: asks statements one after another and shows each price before it is paid."""

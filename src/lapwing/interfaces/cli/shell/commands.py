@@ -18,7 +18,7 @@ COMMANDS: dict[str, ShellCommand] = {
     "\\budget": ShellCommand("\\budget", "what is spent and what is left"),
     "\\history": ShellCommand("\\history [N]", "the newest N entries of the ledger (20)"),
     "\\explain": ShellCommand("\\explain STATEMENT", "price, bounds and accuracy of a statement; free"),
-    "\\set": ShellCommand("\\set [NAME [VALUE]]", "show the settings, set one, or set it back"),
+    "\\set": ShellCommand("\\set [NAME [VALUE]]", "show the settings, set one, or reset it"),
     "\\?": ShellCommand("\\?", "this list"),
     "\\q": ShellCommand("\\q", "leave; so does Ctrl-D"),
 }

@@ -11,11 +11,11 @@ from lapwing.interfaces.cli.shell.session import ShellSession
 from lapwing.interfaces.cli.shell.splitting import is_command, split
 
 _SILENT = re.compile(r"\s*\\set\s+\S")
-"""Prints nothing, so that no empty line is due before it."""
+"""A command that prints nothing, and so needs no empty line before it."""
 
 
 def run_piped(session: ShellSession, lines: TextIO) -> int:
-    """Run what comes; the status of the first that fails, else 0. A last statement may lack its semicolon."""
+    """Run the statements and commands; returns the status of the first that fails, else 0. The last may lack its semicolon."""
     waiting, written = "", False
 
     def run(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a statement would cost, found while it is typed: by a thread of its own, so that typing never waits for it."""
+"""What a statement would cost, found while it is typed, in a separate thread, so that typing never waits for it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from lapwing.asking.explanation import Explanation
 
 STOP_SECONDS = 10.0
-"""How long leaving waits for a price that is being found."""
+"""How long the shell waits, at exit, for a price that is being found."""
 QUIET_SECONDS = 0.25
-"""A text is explained when it has been left alone for so long, and so at most four times a second."""
+"""A text is explained when it has not changed for this long, so at most four times a second."""
 KNOWN_MAX = 64
 _ACCURACY = ("noise", "average", "selection", "scaled")
 """Lines of an explanation that say how accurate an answer would be."""
@@ -33,7 +33,7 @@ class ShownPrice:
     free: bool = False
     refused: bool = False
     large: bool = False
-    """It takes so much of the budget that it is asked about even where it was on the screen."""
+    """It takes so much of the budget that it must be confirmed even if the price was on the screen."""
 
 
 def price_of(explanation: Explanation) -> ShownPrice:
@@ -58,7 +58,7 @@ def _percent(share: float) -> str:
 
 
 class LivePrice:
-    """Finds the price of the text that was typed last. ``explain`` is called in a thread of its own; ``changed`` when a price is known."""
+    """Finds the price of the text that was typed last. ``explain`` is called in a separate thread; ``changed`` when a price is known."""
 
     def __init__(self, explain: Callable[[str], Explanation], changed: Callable[[], None]) -> None:
         self._explain = explain
@@ -72,7 +72,7 @@ class LivePrice:
         self._thread.start()
 
     def look(self, statement: str) -> None:
-        """Find the price of this one next, unless it is known; nothing for an empty one."""
+        """Find the price of this statement next, unless it is known or the statement is empty."""
         with self._gate:
             self._wanted = statement
             self._gate.notify_all()
@@ -83,7 +83,7 @@ class LivePrice:
             return self._known.get(statement)
 
     def forget(self) -> None:
-        """Prices may have changed: something was asked, or set."""
+        """Drop the known prices: they may have changed, because something was asked or set."""
         with self._gate:
             self._known.clear()
             self._age += 1
@@ -127,4 +127,4 @@ class LivePrice:
         except LapwingError as error:
             return refusal(error)
         except Exception as error:  # its text may hold anything
-            return ShownPrice(f"the price cannot be told: {type(error).__name__}", refused=True)
+            return ShownPrice(f"the price cannot be found: {type(error).__name__}", refused=True)

@@ -43,7 +43,7 @@ class ShellPrompt:
         self._session = session
         self._vocabulary = Vocabulary()
         kept = private_file(HISTORY_FILE)
-        # What is printed goes through a stream that spells control characters; the prompt makes its own, and needs the bare one.
+        # Output goes through a stream that escapes control characters; the prompt writes its own, and needs the bare stream.
         output = create_output(stdout=getattr(sys.stdout, "rich_proxied_file", sys.stdout))
         self._prompt: PromptSession[str] = PromptSession(
             history=InMemoryHistory() if kept is None else FileHistory(str(kept)),
@@ -67,7 +67,7 @@ class ShellPrompt:
         session = self._session
         while not session.is_over:
             if session.take_answered():
-                terminal.write_note("A statement that you left is answered. Ask it again to see the answer: it is free.")
+                terminal.write_note("A statement that you left running is answered. Ask it again to see the answer: it is free.")
             try:
                 text = self._prompt.prompt(PROMPT)
             except KeyboardInterrupt:
@@ -85,13 +85,13 @@ class ShellPrompt:
         try:
             self._vocabulary.fill(self._session.data_set)
         except LapwingError:
-            return  # then there is less to complete; asking tells what is wrong
+            return  # then there is less to complete; asking reports what is wrong
 
     def _typed(self, buffer: Buffer) -> None:
         self._watch.look(without_semicolon(buffer.text))
 
     def _toolbar(self) -> StyleAndTextTuples:
-        """The price of what is typed, how accurate it would be, and what is set and left."""
+        """The price of what is typed, its accuracy, the settings and the remaining budget."""
         columns = max(shutil.get_terminal_size().columns - 1, 20)
         statement = without_semicolon(self._prompt.default_buffer.text)
         price = self._watch.known(statement) if statement else None
@@ -110,7 +110,7 @@ class ShellPrompt:
         return shown
 
     def _pays(self, statement: str) -> bool:
-        """Whether to ask: a price is paid that was on the screen and is no large part of the budget, or that is confirmed now."""
+        """Whether to ask: the price was on the screen and is not a large part of the budget, or the user confirms it now."""
         when, seen = self._session.terms["confirm"], self._watch.known(statement)
         if when == NEVER or (seen is not None and (seen.free or when != ALWAYS) and not (seen.refused or seen.large)):
             return True
@@ -131,7 +131,7 @@ def _keys() -> KeyBindings:
     @keys.add("enter")
     @keys.add("c-j")  # Enter that was pressed before the prompt was there
     def _(event: KeyPressEvent) -> None:
-        """Enter hands over what is finished, and begins a new line otherwise; of a completion that is chosen it takes that."""
+        """Enter accepts a selected completion; otherwise it submits a finished text, or begins a new line."""
         buffer = event.current_buffer
         if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
             buffer.complete_state = None

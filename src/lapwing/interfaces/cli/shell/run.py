@@ -1,4 +1,4 @@
-"""Starts a session: at a prompt where there is a terminal, else from what is piped in."""
+"""Starts a session: at a prompt on a terminal, otherwise from piped input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run_shell(data_set: DataSet | RemoteDataSet) -> int:
-    """Run a session to its end; the exit status."""
+    """Run a session to its end; returns the exit status."""
     require_prepared(data_set)
     session = ShellSession(data_set)
     if not sys.stdin.isatty() or not sys.stdout.isatty():

@@ -39,17 +39,17 @@ _LOOK_SECONDS = 0.2
 _Key = tuple[str, tuple[tuple[str, Any], ...]]
 
 LEFT = (
-    "Left. The statement goes on by itself and may be charged.\n"
-    "Ask the same again here to have its answer: it is charged once. \\history shows the charge."
+    "No longer waiting. The statement continues and may be charged.\n"
+    "Ask it again here to get its answer: it is charged once. \\history shows the charge."
 )
 
 
 class _LeftAlone(Exception):
-    """A statement is no longer waited for, and goes on."""
+    """The user stopped waiting for a statement, which continues."""
 
 
 class ShellSession:
-    """What is set, what is being answered, and how the last thing ended."""
+    """The settings, the statements in progress, and how the last one ended."""
 
     def __init__(self, data_set: DataSet | RemoteDataSet) -> None:
         self.data_set = data_set
@@ -59,7 +59,7 @@ class ShellSession:
         self.share_left: float | None = None
         """The remaining budget as last known."""
         self._left: dict[_Key, Future[Answer]] = {}
-        """Statements that were not waited for."""
+        """Statements that the user stopped waiting for."""
         self._told_of: set[_Key] = set()
 
     def explain(self, statement: str) -> Explanation:
@@ -68,7 +68,7 @@ class ShellSession:
         return self.data_set.explain(text, **terms)
 
     def run(self, text: str, *, pays: Callable[[str], bool] = lambda _: True) -> None:
-        """Run a command, or the finished statements of a text. ``pays`` is asked before a statement is; after a failure nothing follows."""
+        """Run a command, or the finished statements of a text. ``pays`` is called before each statement; a failure stops the rest."""
         if text.lstrip().startswith("\\"):
             self._guarded("", lambda: self._command(text.strip()))
             return
@@ -107,7 +107,7 @@ class ShellSession:
         write_answer(answer, AnswerFormat(self.terms["format"]))
 
     def _waited(self, text: str, terms: AskArguments) -> Answer:
-        """The answer. A thread asks, so that Ctrl-C leaves the waiting and not a charge without an answer."""
+        """The answer. A thread asks, so that Ctrl-C ends only the waiting and leaves no charge without an answer."""
         key = _key(text, terms)
         asking = self._left.pop(key, None) or begun(lambda: self.data_set.ask(text, **terms))
         start = time.monotonic()
@@ -129,28 +129,28 @@ class ShellSession:
             wait([asking], timeout=_LOOK_SECONDS)
 
     def take_answered(self) -> bool:
-        """Whether a statement that was left has been answered since this was last asked."""
+        """Whether a statement that the user left has been answered since the last call."""
         done = {key for key, asking in self._left.items() if asking.done() and asking.exception() is None}
         news, self._told_of = done - self._told_of, done
         return bool(news)
 
     def settle(self) -> None:
-        """Before leaving: let statements that were left come to their end, so that what they are charged for is stored. A server does that
-        by itself."""
+        """Before exit, wait for the statements that the user left, so that the answers they are charged for are stored. A server does
+        that itself."""
         from lapwing.data_set import DataSet
 
         running = [asking for asking in self._left.values() if not asking.done()]
         if not running:
             return
         if not isinstance(self.data_set, DataSet):
-            terminal.write_note("The server goes on with a statement that you left. Once it is answered, asking the same is free.")
+            terminal.write_note("The server continues with a statement that you left. Once it is answered, asking it again is free.")
             return
-        terminal.write_note("Waiting for a statement that is being answered; Ctrl-C leaves it to its fate.")
+        terminal.write_note("Waiting for a statement that is being answered; Ctrl-C stops waiting.")
         try:
             for asking in running:
                 self._wait(asking)
         except KeyboardInterrupt:
-            terminal.write_note("It may have been charged: `lapwing history` tells.")
+            terminal.write_note("It may have been charged: see `lapwing history`.")
 
     # -- commands -----------------------------------------------------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ class ShellSession:
                 self.is_over = True
             case "\\?" | "\\h" | "\\help":
                 write_pairs([(command.usage, command.meaning) for command in COMMANDS.values()])
-                terminal.write("\nA statement ends with a semicolon. Ctrl-C drops what is typed, or leaves what is being answered.")
+                terminal.write("\nA statement ends with a semicolon. Ctrl-C clears what you typed, or stops waiting for an answer.")
             case "\\d":
                 write_description(self.data_set.describe(rest or None), self._report_format)
             case "\\budget":

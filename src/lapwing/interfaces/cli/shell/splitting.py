@@ -1,4 +1,4 @@
-"""The end of a statement: a semicolon outside of texts, names and comments."""
+"""The end of a statement: a semicolon outside of strings, names and comments."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def is_command(text: str) -> bool:
 
 
 def is_finished(text: str) -> bool:
-    """Whether Enter hands a text over: a command, nothing at all, or statements that end with a semicolon."""
+    """Whether Enter submits a text: a command, nothing at all, or statements that end with a semicolon."""
     return is_command(text) or not split(text).rest.strip()
 
 

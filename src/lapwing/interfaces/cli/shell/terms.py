@@ -36,7 +36,7 @@ def _error(text: str) -> str:
 def _one_of(*words: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text.lower() not in words:
-            raise usage_error(f"{text} is none of {', '.join(words)}")
+            raise usage_error(f"{text} is not one of {', '.join(words)}")
         return text.lower()
 
     return read
@@ -52,12 +52,12 @@ class Setting:
 
 
 SETTINGS: dict[str, Setting] = {
-    "epsilon": Setting(_positive, "", "price of a statement; without it and without an error, the catalogue's"),
+    "epsilon": Setting(_positive, "", "price of a statement; the catalogue's, if this and error are not set"),
     "error": Setting(_error, "", "instead of a price: no error bar longer than this, such as 100 or 5%"),
-    "confidence": Setting(_positive, "", "of the error bars, such as 0.95"),
-    "dialect": Setting(_one_of(*SqlSpelling), SqlSpelling.DUCKDB.value, "how statements are spelt"),
+    "confidence": Setting(_positive, "", "level of the error bars, such as 0.95"),
+    "dialect": Setting(_one_of(*SqlSpelling), SqlSpelling.DUCKDB.value, "SQL dialect of statements"),
     "scaled_groups": Setting(_one_of("on", "off"), "off", "scale groups to a total, by a model"),
-    "reuse": Setting(_one_of("auto", "never", "only"), "auto", "whether a release that was bought before may answer, free"),
+    "reuse": Setting(_one_of("auto", "never", "only"), "auto", "whether a release that was bought before may answer for free"),
     "format": Setting(_one_of(*AnswerFormat), AnswerFormat.TABLE.value, "how answers are printed"),
     "confirm": Setting(_one_of(UNSEEN, ALWAYS, NEVER), UNSEEN, "ask before paying: a price that was not on the screen, every price, none"),
 }
@@ -70,9 +70,9 @@ class ShellTerms:
     values: dict[str, str] = field(default_factory=lambda: {name: setting.default for name, setting in SETTINGS.items()})
 
     def set(self, name: str, value: str) -> None:
-        """Set one; an empty value sets it back. A price and an error exclude each other."""
+        """Set one; an empty value resets it. A price and an error exclude each other."""
         if name not in SETTINGS:
-            raise usage_error(f"there is no setting {name}; there is {', '.join(SETTINGS)}")
+            raise usage_error(f"there is no setting {name}; the settings are {', '.join(SETTINGS)}")
         self.values[name] = SETTINGS[name].read(value) if value else SETTINGS[name].default
         other = {"epsilon": "error", "error": "epsilon"}.get(name)
         if other is not None and value:
@@ -82,7 +82,7 @@ class ShellTerms:
         return self.values[name]
 
     def asked(self, statement: str) -> tuple[str, AskArguments]:
-        """A statement as it is asked, and on which terms. What its own WITH PRIVACY says goes before what is set."""
+        """The statement to ask, and its terms. Its own WITH PRIVACY takes precedence over the settings."""
         from lapwing.asking.options import written_terms
 
         terms: AskArguments = {"dialect": self["dialect"]}
@@ -100,7 +100,9 @@ class ShellTerms:
         if not self["error"] or not _is_question(statement):
             return statement, terms
         if own:
-            raise usage_error("an error is set, and the statement has terms of its own: write the error among them, or \\set error")
+            raise usage_error(
+                "an error is set, and the statement has its own WITH PRIVACY: write the error there, or reset it with \\set error"
+            )
         error = f"'{self['error']}'" if self["error"].endswith("%") else self["error"]
         return f"{statement}\nWITH PRIVACY (error = {error})", terms
 

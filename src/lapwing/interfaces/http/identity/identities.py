@@ -1,7 +1,7 @@
-"""API keys and grants, in a database that all replicas share: PostgreSQL, or one file where there is one server.
+"""API keys and grants, in a database that all replicas share: PostgreSQL, or a file for a single server.
 
-A key is 256 random bits; what is kept of it is a hash, which suffices for randomness that cannot be guessed. A key may be narrower than
-the person it is of: for one data set, or for one role.
+A key is 256 random bits; only a hash of it is stored, which suffices because nobody can guess the key. A key may be limited to one data
+set or one role of its owner.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from lapwing.ledger.limits import require_name
 KEY_DAYS_DEFAULT = 90
 KEY_DAYS_MAX = 366
 GROUP_MARK = "group:"
-"""Begins the name under which something is granted to a group of the identity provider."""
+"""The prefix of a name that denotes a group of the identity provider."""
 INSUFFICIENT_PRIVILEGE = "42501"
-"""The SQLSTATE; who comes again is refused again."""
+"""The SQLSTATE; a retry would fail again."""
 _KEY = re.compile(r"lw_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 SCHEMA_VERSION = 1
-"""Of the tables below. A database with a newer one is refused, before anything is changed in it."""
+"""The version of the tables below. A database with a newer one is refused before anything in it is changed."""
 _tables = sa.MetaData()
 _state = sa.Table(
     "lapwing_identities",
@@ -77,7 +77,7 @@ _secrets = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class KeyEntry:
-    """What is known of an API key; its secret is not."""
+    """What is stored about an API key, without its secret."""
 
     key_id: str
     name: str
@@ -106,15 +106,15 @@ class Identities:
 
     def _require_known_version(self) -> None:
         if not sa.inspect(self._engine).has_table(_state.name):
-            return  # new, or of the first release, which wrote no version: the tables are the same
+            return  # new, or from the first release, which wrote no version and had the same tables
         with self._engine.connect() as connection:
             version = connection.execute(sa.select(sa.func.max(_state.c.version))).scalar()
         if version is not None and version > SCHEMA_VERSION:
-            message = f"the database of API keys and grants has version {version}; this release knows {SCHEMA_VERSION}"
+            message = f"the database of API keys and grants has version {version}; this release supports {SCHEMA_VERSION}"
             raise LapwingError("identities-newer", message, hint="start the newer release again")
 
     def _write_version(self) -> None:
-        """Once; of several replicas that start together one is first."""
+        """Write it once, even if several replicas start together."""
         with suppress(sa.exc.IntegrityError), self._engine.begin() as connection:
             if connection.execute(sa.select(_state.c.id)).first() is None:
                 connection.execute(_state.insert().values(id=1, version=SCHEMA_VERSION))
@@ -130,12 +130,12 @@ class Identities:
             return connection.execute(_keys.update().where(_keys.c.revoked_at.is_(None)).values(revoked_at=now)).rowcount
 
     def accept(self) -> bool:
-        """The owner has looked through what is granted; says whether that was asked for."""
+        """Record that the owner has reviewed the grants; returns whether a review was due."""
         with self._engine.begin() as connection:
             return connection.execute(_state.update().where(_state.c.restored_at.is_not(None)).values(restored_at=None)).rowcount > 0
 
     def require_accepted(self) -> None:
-        """Refuse to let anybody in by roles that came from a backup until the owner has looked through them."""
+        """Refuse to admit anybody by roles from a backup until the owner has reviewed them."""
         with _reached(), self._engine.connect() as connection:
             restored = connection.execute(sa.select(_state.c.restored_at)).scalar()
         if restored is not None:
@@ -143,7 +143,7 @@ class Identities:
             raise LapwingError("identities-restored", message, hint="see `lapwing access list`, then `lapwing access accept REASON`")
 
     def close(self) -> None:
-        """Give up its connections."""
+        """Close its connections."""
         self._engine.dispose()
 
     # -- grants -------------------------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Identities:
                 connection.execute(_grants.insert().values(row))
 
     def withdraw(self, name: str, grant: Grant) -> bool:
-        """Take a role away; says whether there was one."""
+        """Withdraw a role; returns whether it was granted."""
         where = (_grants.c.name == name) & (_grants.c.data_set == grant.data_set) & (_grants.c.role == grant.role.value)
         with self._engine.begin() as connection:
             return connection.execute(_grants.delete().where(where)).rowcount > 0
@@ -178,12 +178,12 @@ class Identities:
     # -- keys ---------------------------------------------------------------------------------------------------------------------
 
     def new_key(self, name: str, *, days: int = KEY_DAYS_DEFAULT, data_set: str = EVERY, role: Role | None = None) -> tuple[str, KeyEntry]:
-        """A new key of a person, shown once, and what is kept of it."""
+        """A new key of a person, which is shown once, and its stored entry."""
         require_name(name)
         if name.startswith(GROUP_MARK):
-            raise LapwingError("key-invalid", "a key is of a person, not of a group")
+            raise LapwingError("key-invalid", "a key belongs to a person, not to a group")
         if not 1 <= days <= KEY_DAYS_MAX:
-            raise LapwingError("key-invalid", f"a key is good for 1 to {KEY_DAYS_MAX} days")
+            raise LapwingError("key-invalid", f"a key must be valid for 1 to {KEY_DAYS_MAX} days")
         now = datetime.now(UTC)
         key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
         only_role = EVERY if role is None else role.value
@@ -198,7 +198,7 @@ class Identities:
         return key, entry
 
     def revoke(self, key_id: str) -> bool:
-        """End a key now; says whether there was one that was good."""
+        """Revoke a key now; returns whether it was valid."""
         where = (_keys.c.key_id == key_id) & (_keys.c.revoked_at.is_(None))
         with self._engine.begin() as connection:
             return connection.execute(_keys.update().where(where).values(revoked_at=moment_text(datetime.now(UTC)))).rowcount > 0
@@ -216,7 +216,7 @@ class Identities:
             return None
         with _reached(), self._engine.connect() as connection:
             row = connection.execute(sa.select(_keys).where(_keys.c.key_id == shaped[1])).first()
-        # A key that is not there costs the same comparison as one that is.
+        # An unknown key takes the same comparison as a known one.
         kept = _hash("") if row is None else row.secret_sha256
         right = hmac.compare_digest(kept, _hash(shaped[2]))
         if row is None or not right or row.revoked_at is not None or row.expires_at <= moment_text(datetime.now(UTC)):
@@ -227,7 +227,7 @@ class Identities:
     # -- the PostgreSQL wire --------------------------------------------------------------------------------------------------------
 
     def wire_secret(self) -> bytes:
-        """Random bytes that all replicas share: salts, passwords of the shadow and tokens of forms follow from them."""
+        """Random bytes that all replicas share: salts, the shadow's passwords and form tokens are derived from them."""
         if self._secret is not None:
             return self._secret
         read = sa.select(_secrets.c.secret).where(_secrets.c.number == 1)
@@ -243,7 +243,7 @@ class Identities:
         return self._secret
 
     def verifiers_of(self, name: str) -> list[tuple[str, Verifier]]:
-        """What is kept of each good key of a person, to check a login by."""
+        """The stored verifier of each valid key of a person, to check a login."""
         now = moment_text(datetime.now(UTC))
         good = (_keys.c.key_id == _verifiers.c.key_id) & _keys.c.revoked_at.is_(None) & (_keys.c.expires_at > now)
         query = sa.select(_verifiers).join(_keys, good).where((_verifiers.c.name == name) & (_keys.c.name == name))
@@ -252,7 +252,7 @@ class Identities:
         return [(row.key_id, Verifier(bytes.fromhex(row.stored_key), bytes.fromhex(row.server_key))) for row in rows]
 
     def good_key_ids(self, key_ids: Collection[str]) -> set[str]:
-        """Those of these keys that are good now."""
+        """Those of these keys that are valid now."""
         good = _keys.c.revoked_at.is_(None) & (_keys.c.expires_at > moment_text(datetime.now(UTC)))
         with _reached(), self._engine.connect() as connection:
             return set(connection.execute(sa.select(_keys.c.key_id).where(_keys.c.key_id.in_(key_ids) & good)).scalars())
@@ -268,7 +268,7 @@ class Identities:
 
 @contextmanager
 def _reached() -> Iterator[None]:
-    """What a database that is away raises, as an error of ours. Its own message may repeat the password."""
+    """Reports database errors as Lapwing's own, because the driver's message may repeat the password."""
     try:
         yield
     except (sa.exc.SQLAlchemyError, ImportError, OSError) as error:
@@ -279,7 +279,7 @@ def _reached() -> Iterator[None]:
 
 
 def _narrowed(grants: Collection[Grant], data_set: str, role: str) -> frozenset[Grant]:
-    """What a key may do of what its owner may: on the one data set, in the one role, that it is for."""
+    """The grants of a key's owner, limited to the data set and the role that the key is for."""
     kept = [grant for grant in grants if role in (EVERY, grant.role.value)]
     if data_set == EVERY:
         return frozenset(kept)

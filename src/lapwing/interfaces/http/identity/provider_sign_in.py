@@ -1,6 +1,6 @@
-"""Signing in at an OpenID provider: authorization code with PKCE (RFC 7636), a state and a nonce that only this browser has.
+"""Sign-in at an OpenID provider: authorization code with PKCE (RFC 7636), a state and a nonce that only this browser has.
 
-Nothing is stored here meanwhile: the browser keeps what the reply is checked by, signed, for ten minutes.
+The server stores nothing meanwhile: for ten minutes the browser keeps the signed values that the reply is checked against.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ class ProviderSignIn:
     """The console as a client of the provider."""
 
     tokens: Tokens
-    """Checks ID tokens: those whose audience is the console."""
+    """Checks ID tokens whose audience is the console."""
     secret: str | None
     url: str
     seal: bytes
 
     @property
     def client_id(self) -> str:
-        """The console's name at the provider."""
+        """The console's client id at the provider."""
         return self.tokens.issuer.audience
 
     def begin(self, wanted: str) -> tuple[str, str]:
-        """Where to send the browser, and what it is to keep until it is back; ``wanted`` is the page to go on to."""
+        """Where to redirect the browser, and the cookie that it keeps until it returns; ``wanted`` is the page to show then."""
         where = self.tokens.endpoint("authorization_endpoint")
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
@@ -59,7 +59,7 @@ class ProviderSignIn:
         return f"{where}?{urlencode(asked)}", self._sealed(kept)
 
     def finish(self, kept: str, state: str, code: str) -> tuple[SignedIn, str] | None:
-        """Who the provider says it is, and the page that was wanted; None where the reply is not one to this browser's question."""
+        """The identity that the provider confirms, and the requested page; None if the reply does not match this browser's request."""
         asked = self._opened(kept)
         if asked is None or not hmac.compare_digest(str(asked["state"]).encode(), state.encode("utf-8", "replace")):
             return None
@@ -91,7 +91,7 @@ class ProviderSignIn:
         return f"{text}.{hmac.digest(self.seal, text.encode(), 'sha256').hex()}"
 
     def _opened(self, kept: str) -> dict[str, Any] | None:
-        """What the browser kept, where it is ours and not too old."""
+        """The values that the browser kept; None if they are not ours or too old."""
         text, _, seal = kept.partition(".")
         if not hmac.compare_digest(
             hmac.digest(self.seal, text.encode("utf-8", "replace"), "sha256").hex().encode(), seal.encode("utf-8", "replace")
@@ -102,7 +102,7 @@ class ProviderSignIn:
 
 
 def provider_sign_in(configuration: ServerConfiguration, secret: bytes) -> ProviderSignIn | None:
-    """Signing in at the provider, where the console is a client of one."""
+    """Sign-in at the provider; None if the console is not a client of one."""
     oidc, url = configuration.oidc, configuration.console.url
     if oidc is None or oidc.client_id is None or url is None:
         return None

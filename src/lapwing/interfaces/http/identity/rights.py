@@ -13,42 +13,42 @@ class Role(StrEnum):
     """A role on one data set or on all."""
 
     ANALYST = "analyst"
-    """Asks, and pays from the budget."""
+    """Asks, and spends from the budget."""
     OWNER = "owner"
-    """Answers for the data: prepares, admits, decides. Sees what preparation reports, which is exact."""
+    """Is responsible for the data: prepares, admits, decides. Sees the exact figures of preparation reports."""
     AUDITOR = "auditor"
     """Checks: sees every entry and receipt, changes nothing."""
     OPERATOR = "operator"
-    """Keeps the server running: sees metrics and what is open, asks nothing and decides nothing."""
+    """Keeps the server running: sees metrics and incidents, asks nothing and decides nothing."""
 
 
 class Act(StrEnum):
     """What can be done with a data set."""
 
     SEE = "see"
-    """That it is there, its tables and columns as declared, its budget."""
+    """See that it exists, its declared tables and columns, and its budget."""
     EXPLAIN = "explain"
     ASK = "ask"
     OWN_HISTORY = "own-history"
     ALL_HISTORY = "all-history"
     REQUEST = "request"
-    """Ask the owners for more."""
+    """Ask the owners for a larger share."""
     SEE_TERMS = "see-terms"
-    """Who may ask on what terms, and what waits for a decision."""
+    """See who may ask on what terms, and which proposals wait for a decision."""
     PROPOSE = "propose"
     DECIDE = "decide"
     ADMIT = "admit"
     PREPARE = "prepare"
     RETIRE = "retire"
     SEE_LOSSES = "see-losses"
-    """What a preparation left out: exact numbers."""
+    """See what a preparation left out: exact numbers."""
     SEE_INCIDENTS = "see-incidents"
     REOPEN = "reopen"
     ANY_RECEIPT = "any-receipt"
-    """Receipts of charges that others paid."""
+    """See receipts of charges that others paid."""
     METRICS = "metrics"
     DECLARE = "declare"
-    """A new data set. It has no owner yet, so only a role on every data set counts."""
+    """Declare a new data set. It has no owner yet, so only a role on every data set counts."""
 
 
 RIGHTS: dict[Role, frozenset[Act]] = {
@@ -75,7 +75,7 @@ RIGHTS: dict[Role, frozenset[Act]] = {
     Role.AUDITOR: frozenset({Act.SEE, Act.OWN_HISTORY, Act.ALL_HISTORY, Act.SEE_TERMS, Act.SEE_INCIDENTS, Act.ANY_RECEIPT}),
     Role.OPERATOR: frozenset({Act.SEE, Act.SEE_INCIDENTS, Act.METRICS}),
 }
-"""An owner who also wants to ask is an analyst too: each is granted by itself, and the ledger knows who asked."""
+"""An owner who wants to ask must also be an analyst: each role is granted separately, and the ledger records who asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Grant:
     data_set: str
 
     def covers(self, data_set: str) -> bool:
-        """Whether it is about this data set."""
+        """Whether it applies to this data set."""
         return self.data_set in (EVERY, data_set)
 
 
@@ -97,7 +97,7 @@ class Identity:
     name: str
     grants: frozenset[Grant]
     credential: str
-    """The credential, for the audit log: the number of an API key, or the issuer of a token."""
+    """The credential, for the audit log: the id of an API key, or the issuer of a token."""
 
     def may(self, act: Act, data_set: str) -> bool:
         """Whether one of their roles on this data set allows it."""

@@ -1,4 +1,4 @@
-"""What is kept of an API key so that it can be a password on the PostgreSQL wire: enough to check a login, not enough to make one."""
+"""What is stored of an API key so that it can be a password on the PostgreSQL wire: enough to check a login, not enough to log in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ITERATIONS = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """Keys by which a proof of the password is checked, and the server's own proof is made."""
+    """Keys to check a client's proof of the password, and to make the server's own proof."""
 
     stored_key: bytes
     server_key: bytes
@@ -24,7 +24,7 @@ def salted_password(password: str, salt: bytes, iterations: int) -> bytes:
 
 
 def verifier_of(password: str, salt: bytes, *, iterations: int = ITERATIONS) -> Verifier:
-    """What is kept of a password."""
+    """The stored verifier of a password."""
     salted = salted_password(password, salt, iterations)
     client_key = hmac.digest(salted, b"Client Key", "sha256")
     return Verifier(hashlib.sha256(client_key).digest(), hmac.digest(salted, b"Server Key", "sha256"))

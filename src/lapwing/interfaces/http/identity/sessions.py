@@ -1,7 +1,7 @@
-"""Sessions of the console, in the database that all replicas share: any worker knows them, and ending one ends it everywhere.
+"""Sessions of the console, in the database that all replicas share: every worker knows them, and ending a session ends it everywhere.
 
-What the browser holds is 256 random bits; what is kept of it is a hash. A session stores the credential, not the
-rights: each request looks these up, so a revoked key or a withdrawn role takes effect at once.
+The browser holds 256 random bits; only a hash of them is stored. A session stores the credential, not the rights: each request looks
+these up, so a revoked key or a withdrawn role takes effect at once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Sessions:
         self._engine = engine
 
     def create_table(self) -> None:
-        """Make the table where there is none."""
+        """Create the table if it does not exist."""
         _tables.create_all(self._engine)
 
     def begin(self, who: SignedIn, *, hours: float) -> str:
@@ -69,7 +69,7 @@ class Sessions:
         return value
 
     def find(self, value: str, *, idle_minutes: float) -> SignedIn | None:
-        """Whose session this is; None for one that was never begun, has ended, or was not used for so long."""
+        """The identity of a session; None if it never existed, has ended, or was idle for ``idle_minutes``."""
         now, mine = datetime.now(UTC), _sessions.c.session_sha256 == _hash(value)
         with self._engine.connect() as connection:
             row = connection.execute(sa.select(_sessions).where(mine)).first()
@@ -81,7 +81,7 @@ class Sessions:
         return SignedIn(row.name, row.key_id, tuple(json.loads(row.groups)))
 
     def end(self, value: str) -> None:
-        """End a session, where there is one."""
+        """End a session if it exists."""
         with self._engine.begin() as connection:
             connection.execute(_sessions.delete().where(_sessions.c.session_sha256 == _hash(value)))
 

@@ -1,4 +1,4 @@
-"""Tokens of an OpenID provider: a signature that the issuer's keys check, for this server, not expired. Any other token is rejected."""
+"""Tokens of an OpenID provider: signed with the issuer's keys, for this server, not expired. Any other token is rejected."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from lapwing.errors import CallRefused, LapwingError
 from lapwing.interfaces.python.transport import private_or_encrypted
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
-"""Signatures with a public key. ``none`` and secrets shared with the provider are not among them and cannot be added."""
+"""Signatures with a public key. ``none`` and secrets shared with the provider are excluded and cannot be added."""
 LEEWAY_SECONDS = 30
-"""By how much clocks may differ."""
+"""The allowed difference between clocks."""
 KEYS_SECONDS = 300
-"""How long the issuer's keys are taken to be the same."""
+"""How long the issuer's keys are cached."""
 UNKNOWN_KEY_SECONDS = 10
-"""A token that names an unknown key makes them be fetched again, but not more often than this."""
+"""A token that names an unknown key has the keys fetched again, but not more often than this."""
 WAITING_MAX = 8
 """Calls that wait for the provider at once: each holds a thread, of which a worker has 40."""
 _REPLY_BYTES_MAX = 2**20
 _FETCH_SECONDS = 10
 
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError, http.client.HTTPException)
-"""What comes of a provider that is away, or replies something else."""
+"""Errors from a provider that is unreachable or replies something unexpected."""
 
 Fetch = Callable[[str], Any]
 """The JSON at an address."""
@@ -50,7 +50,7 @@ class Issuer:
 
 @dataclass(frozen=True, slots=True)
 class TokenHolder:
-    """Who a token is of, and their groups."""
+    """The holder of a token, and the holder's groups."""
 
     name: str
     groups: tuple[str, ...]
@@ -66,12 +66,12 @@ class _Staying(urllib.request.HTTPRedirectHandler):
 def fetch_json(url: str, form: bytes | None = None, headers: Mapping[str, str] | None = None) -> Any:
     """Read JSON from the issuer: over https or from this machine, of bounded length, in bounded time, from the address itself.
 
-    With a ``form`` it is sent there.
+    A ``form`` is sent there.
     """
     if not private_or_encrypted(url):
-        raise ValueError("not an address that is asked")
+        raise ValueError("the address is neither https nor on this machine")
     until = time.monotonic() + _FETCH_SECONDS
-    opener = urllib.request.OpenerDirector()  # without handlers of files and of other protocols
+    opener = urllib.request.OpenerDirector()  # without handlers for files and other protocols
     for handler in (
         urllib.request.ProxyHandler,
         urllib.request.HTTPHandler,
@@ -86,7 +86,7 @@ def fetch_json(url: str, form: bytes | None = None, headers: Mapping[str, str] |
         while piece := reply.read1(65_536):
             content += piece
             if len(content) > _REPLY_BYTES_MAX or time.monotonic() > until:
-                raise ValueError("longer, or slower, than is waited for")
+                raise ValueError("the reply is too long or too slow")
     return json.loads(content)
 
 
@@ -105,7 +105,7 @@ class Tokens:
     _waiting: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(WAITING_MAX))
 
     def holder(self, token: str, *, nonce: str | None = None) -> TokenHolder | None:
-        """Who the token is of, or None; also where it does not answer to this ``nonce``."""
+        """The holder of the token; None if it is invalid or does not contain this ``nonce``."""
         try:
             header = jwt.get_unverified_header(token)
             key = self._key(header.get("kid"), header.get("alg"))
@@ -130,7 +130,7 @@ class Tokens:
         return TokenHolder(name, tuple(group for group in groups if isinstance(group, str)) if isinstance(groups, list) else ())
 
     def _key(self, key_id: object, algorithm: object) -> jwt.PyJWK | None:
-        """The issuer's key of this name. One that has no name, or names another algorithm, signs nothing for us."""
+        """The issuer's key of this name; keys without a name, or for another algorithm, are ignored."""
         if not isinstance(key_id, str) or algorithm not in ALGORITHMS:
             return None
         if self._should_fetch(key_id) and not self._is_good_meanwhile(key_id):
@@ -142,7 +142,7 @@ class Tokens:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """One of the few calls that may wait for the provider; ``busy`` where there are enough: strangers can make up any number."""
+        """Bounds the calls that wait for the provider; ``busy`` if there are too many, since strangers can make any number of calls."""
         if not self._waiting.acquire(blocking=False):
             raise CallRefused("busy", "too many calls wait for the identity provider", hint="ask again in a moment")
         try:
@@ -159,12 +159,12 @@ class Tokens:
         return key_id in self._keys and self._gate.locked() and time.monotonic() - self._fetched <= 2 * KEYS_SECONDS
 
     def _fetch_keys(self) -> None:
-        """The keys anew. Pre: the gate is held."""
+        """Fetch the keys again. Pre: the gate is held."""
         with self._not_at_once():
             self._keys, self._fetched = self._current_keys(), time.monotonic()
 
     def endpoint(self, name: str) -> str:
-        """An address of the provider, as it publishes it: read once in a while, not for each stranger who wants to sign in."""
+        """An address that the provider publishes, cached for a while and not fetched for each stranger who wants to sign in."""
         if self._is_published():
             return self._endpoint(name)
         with self.asking(), self._gate, self._not_at_once():
@@ -172,9 +172,9 @@ class Tokens:
 
     @contextmanager
     def _not_at_once(self) -> Iterator[None]:
-        """Ask the provider; one that failed is not asked again at once, however many strangers call. Pre: the gate is held."""
+        """Ask the provider, but not shortly after it failed, however many strangers call. Pre: the gate is held."""
         if time.monotonic() - self._failed < UNKNOWN_KEY_SECONDS:
-            raise LapwingError("issuer-unreachable", "the identity provider could not be asked a moment ago")
+            raise LapwingError("issuer-unreachable", "the identity provider could not be reached a moment ago")
         try:
             yield
         except LapwingError:
@@ -185,11 +185,11 @@ class Tokens:
         return time.monotonic() - self._published_at <= KEYS_SECONDS
 
     def _endpoint(self, name: str) -> str:
-        """Pre: the gate is held, or what the provider publishes was read a moment ago."""
+        """The address. Pre: the gate is held, or the provider's document is cached."""
         try:
             return self._published_endpoint(name)
         except _UNREADABLE as error:
-            raise LapwingError("issuer-unreachable", "the identity provider cannot be asked") from error
+            raise LapwingError("issuer-unreachable", "the identity provider cannot be reached") from error
 
     def _published_endpoint(self, name: str) -> str:
         if not self._is_published():
@@ -199,7 +199,7 @@ class Tokens:
             self._published, self._published_at = found, time.monotonic()
         where = str(self._published[name])
         if urlsplit(where).scheme != urlsplit(self.issuer.url).scheme:
-            raise ValueError("a provider elsewhere names no address on this machine")
+            raise ValueError("a remote provider must not name an address on this machine")
         return where
 
     def _current_keys(self) -> dict[str, jwt.PyJWK]:
@@ -213,5 +213,5 @@ class Tokens:
                 try:
                     keys[item["kid"]] = jwt.PyJWK(item)
                 except (jwt.PyJWTError, ValueError, TypeError):
-                    continue  # of a kind that is not known here
+                    continue  # of an unknown kind
         return keys

@@ -1,1 +1,1 @@
-"""What operators use: audit log, metrics, traces, backups, and the supervisor of the workers."""
+"""Tools for operators: audit log, metrics, traces, backups, and the supervisor of the workers."""

@@ -1,7 +1,7 @@
-"""Who did what, and what came of it: a line of JSON for each call. No value from the data, no credential and no statement is in it.
+"""The audit log: who did what, with which outcome, a line of JSON for each call. It holds no value from the data, credential or statement.
 
-A call that is charged has two lines with the same number: one before its charge, which is on the disk before anything is charged, and one
-when it has ended. Without the first there is no charge.
+A call that charges has two lines with the same number: one that is on disk before the charge, and one when the call has ended. Without
+the first there is no charge.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ BEGUN = "begun"
 """The outcome in a line before a charge."""
 ADDRESS_LENGTH_MAX = 64
 ADDRESSES = 10
-"""As many addresses may fill the lines that one address has, before lines of others who are not known are left out."""
+"""All unauthenticated callers together have this many times the lines of one address; further lines are left out."""
 COUNTED_SECONDS = 60.0
 _TOO_MANY, _UNWRITABLE = "too-many-requests", "audit-unwritable"
 
 
 class AuditLog:
-    """Lines appended to one file, which several workers may share. Each is written whole, to the file that is at ``path`` then: one that
-    was renamed, so that a new one begins, gets no more lines.
+    """Lines appended to one file, which several workers may share. Each is written whole, to the file that is at ``path`` at the time: a
+    file that was renamed to begin a new one gets no more lines.
 
-    Of callers who are not known, each address has so many lines a minute, and all together ten times as many; others are counted.
+    For unauthenticated callers, the lines per minute are limited for each address, and in total to ten times as many; others are counted.
     """
 
     def __init__(self, path: Path, *, strangers_per_minute: int = 60) -> None:
@@ -51,13 +51,13 @@ class AuditLog:
         self._file: int | None = _opened(path)
 
     def begin(self, *, who: str, credential: str, act: str, data_set: str, request: str) -> None:
-        """The line before a charge; ``audit-unwritable`` where it is not on the disk afterwards."""
+        """Write the line before a charge; ``audit-unwritable`` if it cannot be stored on disk."""
         line = _line(who=who, credential=credential, act=act, data_set=data_set, outcome=BEGUN, request=request, charges=[])
         try:
             with self._gate:
                 self._tell_left_out()
                 self._append(line)
-                synced = os.dup(self._open_file())  # another thread may begin a new file meanwhile, and close this one
+                synced = os.dup(self._open_file())  # another thread may meanwhile begin a new file and close this one
             try:
                 if stat.S_ISREG(os.fstat(synced).st_mode):
                     os.fdatasync(synced)
@@ -65,7 +65,7 @@ class AuditLog:
                 os.close(synced)
         except OSError:
             _log.error("the audit log cannot be written: nothing is charged")
-            hint = "the operator of the server has to make room for it"
+            hint = "the operator of the server must free disk space for it"
             raise CallRefused("audit-unwritable", "the audit log cannot be written, so nothing is charged", hint=hint) from None
 
     def write(
@@ -80,9 +80,9 @@ class AuditLog:
         charges: Sequence[int] = (),
         address: str = "",
     ) -> bool:
-        """One decision. ``outcome`` is a status or a code; ``request`` the request's own number, ``charges`` those in the ledger.
+        """Write one decision. ``outcome`` is a status or a code, ``request`` the request's number, ``charges`` are ids in the ledger.
 
-        Of a caller who is not known (``who`` is empty), with the address. Says whether it was written: one that is not is counted.
+        For an unauthenticated caller (``who`` is empty), the line has the address. Returns whether it was written; otherwise it is counted.
         """
         said: dict[str, str | list[int]] = {"who": who, "credential": credential, "act": act, "data_set": data_set, "outcome": outcome}
         if not who:
@@ -103,20 +103,20 @@ class AuditLog:
         return False
 
     def close(self) -> None:
-        """Close the file, after the last count of what is not in it."""
+        """Close the file, after a last count of the lines that were left out."""
         with self._gate:
             self._counted_at = -COUNTED_SECONDS
             with suppress(OSError):
                 self._tell_left_out()
             if self._file is not None:
                 os.close(self._file)
-            self._file = None  # what comes late must not go to a file that gets the same number
+            self._file = None  # a late line must not go to another file that gets this descriptor
 
     def _has_room_for(self, address: str) -> bool:
         return not self._by_address.seconds_to_wait(sender(address)) and not self._by_all.seconds_to_wait("")
 
     def _tell_left_out(self) -> None:
-        """Write how many lines were left out, and why: of those who are not known, once a minute."""
+        """Write how many lines were left out, and why; for unauthenticated callers, once a minute."""
         for why, count in list(self._left_out.items()):
             if why == _TOO_MANY and time.monotonic() - self._counted_at < COUNTED_SECONDS:
                 continue
@@ -132,7 +132,7 @@ class AuditLog:
             self._file = new
 
     def _is_written(self, line: bytes) -> bool:
-        """All of it or nothing, by one worker at a time; False where the file was renamed."""
+        """Write all of it or nothing, one worker at a time; False if the file was renamed."""
         file = self._open_file()
         fcntl.flock(file, fcntl.LOCK_EX)
         try:
@@ -158,7 +158,7 @@ def _line(*, request: object, **said: object) -> bytes:
 
 
 def _opened(path: Path) -> int:
-    """The file, made where there is none. No one else may read it, except a group to which it was assigned."""
+    """Open the file, or create it. No other user may read it, except a group to which it was assigned."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     mode = os.fstat(file).st_mode
     if stat.S_ISREG(mode) and mode & stat.S_IRWXO:

@@ -1,4 +1,4 @@
-"""What a worker needs outside of itself, and whether it is there: the database of identities, ledgers, and the wire's shadow.
+"""The external dependencies of a worker and their health: the database of identities, ledgers, and the wire's shadow.
 
 Each part is probed in its own thread, one probe at a time, and the result is cached briefly: many requests cause few probes,
 so unauthenticated clients may ask too. A request waits for a bounded time; a part without a reply by then is down.
@@ -31,7 +31,7 @@ from lapwing.ledger.glance import local_balance, postgres_balances
 from lapwing.ledger.protocol import Balance
 
 KEPT_SECONDS = 1.0
-"""How long what was seen is not looked for again."""
+"""How long the result of a probe is cached."""
 WAIT_SECONDS = 1.5
 """Timeout of a probe: a monitor that polls every other second notices a silent part."""
 IDENTITIES, LEDGER, SHADOW = "the database of identities", "the ledger", "the database behind the wire's catalogue"
@@ -50,7 +50,7 @@ class DependencyProbe(Generic[Seen]):
         self._begun = self._ended = 0.0
 
     async def seen(self, until: float) -> Seen:
-        """What the part says; ``TimeoutError`` where it has said nothing by then, or for too long already."""
+        """The part's reply; ``TimeoutError`` if there is none by ``until``, or the probe has already run too long."""
         newest, begun = self._under_way()
         left = min(until, begun + WAIT_SECONDS) - time.monotonic()
         if left <= 0 and not newest.done():
@@ -68,7 +68,7 @@ class DependencyProbe(Generic[Seen]):
     def _run(self, told: Future[Seen]) -> None:
         try:
             seen = self.look()
-        except BaseException as error:  # of libraries too: whatever it is, the part cannot be used
+        except BaseException as error:  # including errors of libraries: whatever it is, the part cannot be used
             self._ended = time.monotonic()
             told.set_exception(error)
         else:
@@ -85,16 +85,16 @@ class LedgerPlace:
 
     @property
     def database(self) -> str | None:
-        """The database that it is in; None for a file."""
+        """The database of the ledger; None for a file."""
         return None if self.place.server is None else self.place.server.database
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerHealth:
-    """What was seen of the ledger of a data set."""
+    """The observed health of a data set's ledger."""
 
     up: bool | None
-    """None before the first version: there is no ledger to be reached."""
+    """None before the first version: there is no ledger yet."""
     balance: Balance | None
     prepared_at: float | None
 
@@ -108,7 +108,7 @@ class Dependencies:
         self._ledgers: dict[str | None, DependencyProbe[dict[str, Balance | None]]] = {}
         self._read: dict[str, tuple[int, Place, StateDirectory]] = {}
         self.shadow: Callable[[], None] | None = None
-        """Fails where the wire's shadow does not answer; None without a wire."""
+        """Fails if the wire's shadow does not answer; None without a wire."""
 
     async def down(self, desk: DataSetPool, identities: Identities) -> list[str]:
         """The parts that do not answer."""
@@ -118,7 +118,7 @@ class Dependencies:
         return [part for part, answers in ((IDENTITIES, known), (LEDGER, ledgers), (SHADOW, shadow)) if not answers]
 
     async def gauges(self, desk: DataSetPool) -> tuple[list[str], dict[str, float]]:
-        """The data sets that are shown, and what is seen of them and of the shadow, as samples."""
+        """The data sets that are shown, and samples of their health and of the shadow's."""
         until = time.monotonic() + WAIT_SECONDS
         (sights, _), shadow = await asyncio.gather(self._sights(desk, until), self._answers(SHADOW, self.shadow, until))
         gauges: dict[str, float] = {"lapwing_data_sets": len(sights)}
@@ -141,7 +141,7 @@ class Dependencies:
         return True
 
     async def _sights(self, desk: DataSetPool, until: float) -> tuple[dict[str, LedgerHealth], bool]:
-        """What is seen of the ledger of each data set, and whether every database of ledgers answers."""
+        """The health of each data set's ledger, and whether every database of ledgers answers."""
         if self._catalogues is None:
             self._catalogues = DependencyProbe(lambda: self._places(desk))
         try:
@@ -154,7 +154,7 @@ class Dependencies:
         return {name: _sight(name, one, of_database[one.database]) for name, one in places.items()}, None not in found
 
     async def _balances(self, database: str | None, places: dict[str, LedgerPlace], until: float) -> dict[str, Balance | None] | None:
-        """The balances in one database, or of all that are in files; None where it does not answer."""
+        """The balances in one database, or those of all ledgers in files; None if the database does not answer."""
         own = {name: one.place.local for name, one in places.items() if one.database == database}
         look = partial(_in_files, own) if database is None else partial(_in_database, database, list(own))
         part = self._ledgers.setdefault(database, DependencyProbe(look))
@@ -165,7 +165,7 @@ class Dependencies:
             return None
 
     def _places(self, desk: DataSetPool) -> dict[str, LedgerPlace]:
-        """Where the catalogues say that ledgers are. One that cannot be read is passed over: the next question to the data set says why."""
+        """The ledgers that the catalogues name. An unreadable catalogue is skipped: the next request to the data set says why."""
         places = {}
         for name, served in desk.served.items():
             with suppress(LapwingError, OSError):
@@ -199,7 +199,7 @@ def _in_database(database: str, source_ids: list[str]) -> dict[str, Balance | No
 
 
 def _in_files(paths: dict[str, Path]) -> dict[str, Balance | None]:
-    """Those that can be read."""
+    """The balances that can be read."""
     read: dict[str, Balance | None] = {}
     for name, path in paths.items():
         with suppress(LapwingError, sqlite3.Error):

@@ -1,8 +1,8 @@
-"""A backup of a server: its configuration, its keys and grants, its audit log, and of every data set it serves what `lapwing backup` keeps.
+"""A backup of a server: its configuration, keys, grants and audit log, and the `lapwing backup` of every data set it serves.
 
-Putting it back gives nothing back. A ledger that is older than its registry or its anchor remembers is refused until what it lacks is
-charged again, as after any restore. API keys are ended, since one may have been revoked after the backup was made; and roles that were
-granted then let nobody in until the owner has looked through them (``Identities.require_accepted``).
+A restore returns no budget. As after any restore, a ledger that is older than its registry or its anchor is refused until what it lacks
+is charged again. API keys are revoked, since one may have been revoked after the backup was made; and restored roles admit nobody until
+the owner has reviewed them (``Identities.require_accepted``).
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _DATA_SET = re.compile(r"data-sets/\d{1,6}")
 
 @dataclass(frozen=True, slots=True)
 class ServerBackup:
-    """What a backup of a server holds, or what was put back."""
+    """What a backup of a server holds, or what was restored from it."""
 
     data_sets: dict[Path, Backup]
-    """Of each data set, by the directory of its catalogue."""
+    """The backup of each data set, by the directory of its catalogue."""
     there_already: tuple[Path, ...]
-    """Directories of data sets that are there, with their ledgers: they were left as they are."""
+    """Directories of existing data sets with their ledgers, which were left unchanged."""
     identities_are_elsewhere: bool
     """Keys and grants are in a database, and are backed up there."""
     keys_ended: int
@@ -51,7 +51,7 @@ class ServerBackup:
 def back_up_server(home: Path, to: Path) -> ServerBackup:
     """Write the backup, whole or not at all, readable by its owner only. The server may run meanwhile.
 
-    Keys and grants are copied before the ledgers, and the audit log after them: what the log tells is at least what was charged.
+    Keys and grants are copied before the ledgers, and the audit log after them: the log covers at least what was charged.
     """
     configuration = read_configuration(home / CONFIGURATION_FILE)
     members = {_CONFIGURATION: (home / CONFIGURATION_FILE).read_bytes()}
@@ -70,16 +70,16 @@ def back_up_server(home: Path, to: Path) -> ServerBackup:
 
 
 def put_back_server(backup: Path, home: Path) -> ServerBackup:
-    """Write the files of a backup into a home that has none of them, and data sets to where the configuration says. Overwrites nothing.
+    """Write the files of a backup into a home that has none of them, and data sets where the configuration names them. Overwrites nothing.
 
-    A data set that is there is left as it is; one that has lost its state, and with it the ledger, gets that back. Where one of them can
-    be neither, nothing is written at all: a catalogue without its ledger would begin another budget.
+    An existing data set is left unchanged; one that has lost its state, and so its ledger, is restored. If neither is possible for one of
+    them, nothing is written at all: a catalogue without its ledger would begin another budget.
     """
     members = read_archive(backup, _is_ours)
     if _CONFIGURATION not in members:
-        raise PreparationError("backup-invalid", "the file is no backup of a server")
+        raise PreparationError("backup-invalid", "the file is not a backup of a server")
     if any((home / name).exists() for name in (CONFIGURATION_FILE, IDENTITIES_FILE)):
-        message = "the directory has a configuration of a server, or keys and grants, already"
+        message = "the directory already has a server's configuration, or keys and grants"
         raise PreparationError("restore-target", message, hint="move them away first: they may be newer than the backup")
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     written: dict[Path, Backup] = {}
@@ -103,7 +103,7 @@ def put_back_server(backup: Path, home: Path) -> ServerBackup:
 
 
 def _put_back_identities(write: Write, members: dict[str, bytes], configuration: ServerConfiguration, home: Path) -> int:
-    """How many API keys were ended. Those in a database are not part of this: it is there, or is restored as databases are."""
+    """Restore keys and grants; returns how many API keys were revoked. A database of identities is restored by its own tools."""
     if configuration.server.identities is not None:
         return 0
     if _IDENTITIES in members:
@@ -116,12 +116,12 @@ def _put_back_identities(write: Write, members: dict[str, bytes], configuration:
 
 
 def _directories(configuration: ServerConfiguration, home: Path) -> list[Path]:
-    """Where the catalogues are, in the order of the configuration. A path that ends in the name of a catalogue is one."""
+    """The directories of the catalogues, in the order of the configuration; a path may name a catalogue or its directory."""
     return [catalogue_directory(home / item.catalogue) for item in configuration.data_set]
 
 
 def _database(file: Path) -> bytes:
-    """A copy as of one moment, also while others write."""
+    """A consistent copy, even while others write."""
     connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
     try:
         copy = sqlite3.connect(":memory:")

@@ -1,6 +1,6 @@
-"""Counts for operators, as Prometheus reads them. Every number is a public fact: requests, codes, moments and their misses; never a value.
+"""Counts for operators, as Prometheus reads them. Every number is a public fact: requests, codes, moments and misses, never a value.
 
-The one histogram is of moments at which answers were due, which public facts decide. How long anything took is in none of them.
+The only histogram is of the moments at which answers were due, which public facts determine. No metric has the duration of anything.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from lapwing.interfaces.http.operation.worker_counts import LEFT_OUT, PASSING, W
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
 """Methods that are counted and logged by name. Callers can invent others of any length."""
 COUNTS_DIRECTORY = "counts"
-"""Of the server's home: where workers count."""
+"""The directory, in the server's home, of the workers' counts."""
 DATA_SETS_MAX = 1_000
-"""Those that are shown one by one, first by name."""
+"""Data sets that are shown individually, the first by name."""
 _MOMENTS = "lapwing_answer_moment_seconds"
 _ANSWERS, _MISSED = "lapwing_answers_total", "lapwing_moments_missed_total"
 _ENDS = (*(2.0**power for power in range(-4, 11)), float("inf"))
@@ -24,14 +24,14 @@ _FAMILIES = {
     "lapwing_refusals_total": ("counter", "Refusals and errors by code."),
     _ANSWERS: ("counter", "Answers that read rows."),
     _MISSED: ("counter", "Answers that were late."),
-    _MOMENTS: ("histogram", "Moments at which answers that read rows were due, as public facts decide."),
+    _MOMENTS: ("histogram", "Moments at which answers that read rows were due, determined by public facts."),
     PASSING: ("gauge", "Open connections."),
-    LEFT_OUT: ("counter", "Counts that found no room."),
-    "lapwing_workers": ("gauge", "Workers that live."),
-    "lapwing_workers_lost_total": ("counter", "Workers that ended otherwise than they were told to."),
+    LEFT_OUT: ("counter", "Counts that did not fit in the table."),
+    "lapwing_workers": ("gauge", "Live workers."),
+    "lapwing_workers_lost_total": ("counter", "Workers that ended unexpectedly."),
     "lapwing_data_sets": ("gauge", "Data sets that are served."),
     "lapwing_ledger_up": ("gauge", "Whether the ledger of a data set can be reached."),
-    "lapwing_budget_left_ratio": ("gauge", "Part of the budget that is left."),
+    "lapwing_budget_left_ratio": ("gauge", "Share of the budget that is left."),
     "lapwing_data_set_closed": ("gauge", "Whether a data set is closed to analysts."),
     "lapwing_version_age_seconds": ("gauge", "Time since the newest version was prepared."),
     "lapwing_shadow_up": ("gauge", "Whether the database behind the wire's catalogue can be reached."),
@@ -50,19 +50,19 @@ def sample_name(family: str, **labels: str) -> str:
 
 
 class Metrics:
-    """What this worker counts, and what all of them counted. Safe to share between threads."""
+    """The counts of this worker, and the totals of all workers. Safe to share between threads."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self._counts = WorkerCounts(directory)
 
     def replied(self, method: str, route: str, status: int, code: str | None) -> None:
-        """A reply left."""
+        """Count a reply."""
         self._counts.add(sample_name("lapwing_requests_total", method=method, route=route, status=str(status)), 1)
         if code is not None:
             self._counts.add(sample_name("lapwing_refusals_total", code=code), 1)
 
     def answered(self, data_set: str, due: float | None, missed: bool) -> None:
-        """Rows were read for an answer, which was due after so many seconds; None where no moment is public."""
+        """Count an answer that read rows and was due after ``due`` seconds; None if moments are not public."""
         self._counts.add(sample_name(_ANSWERS, data_set=data_set), 1)
         self._counts.add(sample_name(_MISSED, data_set=data_set), int(missed))
         if due is None:
@@ -73,7 +73,7 @@ class Metrics:
         self._counts.add(_labelled(f"{_MOMENTS}_count", {"data_set": data_set}), 1)
 
     def connected(self, face: str, by: int) -> None:
-        """So many more connections are open."""
+        """Count connections that opened, or closed if ``by`` is negative."""
         self._counts.add(sample_name(PASSING, face=face), by)
 
     def text(self, data_sets: Iterable[str], gauges: dict[str, float]) -> str:
@@ -85,7 +85,7 @@ class Metrics:
         return "\n".join(_exposition(samples)) + "\n"
 
     def close(self) -> None:
-        """The worker ends."""
+        """Close the counts when the worker ends."""
         self._counts.close()
 
 

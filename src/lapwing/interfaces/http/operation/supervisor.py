@@ -1,8 +1,8 @@
-"""Several workers, and the process that looks after them: a lost worker is replaced, and the log says which and why.
+"""The supervisor of several workers: it replaces a lost worker, and logs which one and why.
 
-Once a worker has started, the server ends only on a signal. A worker that cannot start, say because the database of identities is
-away, is tried again and again; what is wrong is said once, and once more when it is over. Where no worker can start in the first place, the
-server says why and ends with a status that is not 0.
+Once a worker has started, the server ends only on a signal. A worker that cannot start, for example because the database of identities
+is unreachable, is retried; the log reports the problem once, and once more when it is over. If no worker can start at first, the server
+reports why and exits with a status other than 0.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _spawn = multiprocessing.get_context("spawn")
 LOOK_SECONDS = 0.5
 """Interval in seconds between checks of the workers."""
 RETRY_SECONDS_MAX = 16.0
-"""A worker that is lost is replaced at once, the next one in its place after 1, 2, 4, ... seconds, until one has lasted for so long."""
+"""A lost worker is replaced at once, its replacement after 1, 2, 4, ... seconds up to this, until one has lasted this long."""
 FIRST_SECONDS = 120.0
-"""Within these a new worker gives its first sign of life: Python has to start and to load the program."""
+"""A new worker must respond within these seconds: Python has to start and to load the program."""
 START_FAILED = 1
-"""How the server ends, and a worker that says why it cannot start."""
+"""The exit status of a worker that reports why it cannot start, and then of the server."""
 
 
 def _work(config: uvicorn.Config, listening: socket.socket, supervisor: Connection) -> None:
-    """The life of a worker process."""
+    """The main function of a worker process."""
     config.configure_logging()
     server = uvicorn.Server(config)
     threading.Thread(target=_answer, args=(server, supervisor), daemon=True).start()
@@ -46,11 +46,11 @@ def _work(config: uvicorn.Config, listening: socket.socket, supervisor: Connecti
         supervisor.send(str(error))
         sys.exit(START_FAILED)
     except KeyboardInterrupt:
-        pass  # Ctrl C reaches all processes of a terminal
+        pass  # Ctrl-C reaches all processes of a terminal
 
 
 def _answer(server: uvicorn.Server, supervisor: Connection) -> None:
-    """Say when this process begins to serve, and whenever it is asked that it is alive."""
+    """Report when this process begins to serve, and reply when asked whether it is alive."""
     has_started = False
     try:
         while True:
@@ -77,20 +77,20 @@ class WorkerProcess:
         self.began = self._looked = time.monotonic()
         self.has_started = False
         self.cannot_start = ""
-        """Why, in its own words."""
+        """The reason that the worker gave."""
         self.was_heard = False
         self._is_asked = False
         self._silent = 0.0
 
     def look(self) -> float:
-        """Ask whether it is alive; for how many seconds it has not said so.
+        """Ask whether it is alive; returns for how many seconds it has not replied.
 
-        The time that this process itself did not run is not counted: after a pause of the whole machine nobody had a chance to answer.
+        Time in which this process itself did not run is not counted: after a pause of the whole machine, no worker could have replied.
         """
         now = time.monotonic()
         self._silent += min(now - self._looked, 2 * LOOK_SECONDS)
         self._looked = now
-        with suppress(EOFError, OSError):  # it is gone, which its process tells
+        with suppress(EOFError, OSError):  # it is gone, and its exit status will show that
             while self._pipe.poll():
                 told: bool | str = self._pipe.recv()
                 self.was_heard, self._is_asked, self._silent = True, False, 0.0
@@ -104,7 +104,7 @@ class WorkerProcess:
         return self._silent
 
     def ended(self) -> str:
-        """How it has ended; empty while it is there."""
+        """How it has ended; empty while it runs."""
         status = self._process.exitcode
         if status is None:
             return ""
@@ -120,12 +120,12 @@ class WorkerProcess:
         return not self.has_started or self._process.exitcode in (0, -signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it now."""
+        """Kill it now."""
         self._process.kill()
         self._process.join()
 
     def stop(self) -> None:
-        """Let what runs come to its end; one that serves nothing yet has nothing to finish."""
+        """Let running requests finish; a worker that serves nothing yet is killed."""
         if self.has_started:
             self._process.terminate()
         else:
@@ -134,7 +134,7 @@ class WorkerProcess:
 
 @dataclass(slots=True)
 class _Place:
-    """Where one worker is to be: who is there, how many were lost there in a row, why none can start, and when the next one is due."""
+    """A slot for one worker: the current one, how many were lost in a row, why none can start, and when the next one is due."""
 
     worker: WorkerProcess | None = None
     lost: int = 0
@@ -146,7 +146,7 @@ class _Place:
 
 
 class Supervisor:
-    """Keeps the workers that are configured; one that is silent for ``silent_seconds`` is taken for dead."""
+    """Keeps the configured number of workers; one that is silent for ``silent_seconds`` is considered dead."""
 
     def __init__(self, config: uvicorn.Config, *, silent_seconds: float) -> None:
         self._config = config
@@ -185,7 +185,7 @@ class Supervisor:
         elif worker.has_started:
             self._has_started = True
             if place.trouble:
-                _log.warning("worker %d has started: the trouble is over", worker.pid)
+                _log.warning("worker %d has started: the problem is over", worker.pid)
                 place.trouble = ""
             if now - worker.began > RETRY_SECONDS_MAX:
                 place.lost = 0
@@ -199,7 +199,7 @@ class Supervisor:
         if ended or silent < (self._silent_seconds if worker.was_heard else FIRST_SECONDS):
             return ended
         worker.kill()
-        return f"gave no sign of life for {silent:.0f} seconds and was killed"
+        return f"did not respond for {silent:.0f} seconds and was killed"
 
     def _replace(self, place: _Place, worker: WorkerProcess, why: str) -> None:
         place.worker, place.lost = None, place.lost + 1
@@ -216,7 +216,7 @@ class Supervisor:
             _log.error("no worker can start: %s", trouble)
             sys.exit(START_FAILED)
         if all(other.trouble != trouble for other in self._places):
-            _log.error("lost workers cannot be replaced: %s; this is tried again, at least every %.0f seconds", trouble, RETRY_SECONDS_MAX)
+            _log.error("lost workers cannot be replaced: %s; retrying at least every %.0f seconds", trouble, RETRY_SECONDS_MAX)
         place.trouble = trouble
 
     def _stop(self, workers: list[WorkerProcess]) -> None:

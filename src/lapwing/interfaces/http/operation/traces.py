@@ -1,9 +1,9 @@
-"""Traces for operators, as OpenTelemetry sends them: a span for each call, and one for each time that an outcome was held back.
+"""Traces for operators, in OpenTelemetry: a span for each call, and one for each time that an outcome was withheld.
 
-A span tells when something began and how long it took, to the nanosecond. So there is none for reading rows, drawing noise or storing the
-answer: how long these take may depend on rows. The span of a hold ends at the public moment itself, not when a thread woke up. The span of
-a call takes the least of 1, 2, 4, ... milliseconds that it fits in, since a call beside a long scan is slower (docs/decisions/0050).
-A caller's own trace is not continued: a stranger does not choose what is recorded under which name.
+A span records when something began and how long it took, to the nanosecond. So there is none for reading rows, drawing noise or storing
+the answer: their duration may depend on rows. The span of a hold ends at the public moment itself, not when a thread woke up. The span of
+a call is rounded up to 1, 2, 4, ... milliseconds, since a call beside a long scan is slower (docs/decisions/0050).
+A caller's own trace is not continued: a stranger must not choose what is recorded under which name.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from lapwing.errors import LapwingError
 from lapwing.interfaces.http.call_notes import CallNotes
 
 MILLISECOND = 1_000_000
-"""In nanoseconds; the shortest span."""
+"""A millisecond in nanoseconds; the shortest span."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepliedCall:
-    """A call whose reply has left. No name of a person, no statement and no value is in it."""
+    """A call whose reply was sent. It holds no person's name, no statement and no value."""
 
     method: str
     route: str
@@ -36,10 +36,10 @@ class RepliedCall:
 
 
 class Tracing(Protocol):
-    """Where spans go."""
+    """Receives spans."""
 
     def replied(self, call: RepliedCall, notes: CallNotes) -> None:
-        """A reply left."""
+        """Record a call whose reply was sent."""
         ...
 
     def close(self) -> None:
@@ -51,14 +51,14 @@ class NoTraces:
     """Traces are disabled."""
 
     def replied(self, call: RepliedCall, notes: CallNotes) -> None:
-        """Forget it."""
+        """Record nothing."""
 
     def close(self) -> None:
-        """Nothing waits."""
+        """Do nothing: no span is waiting."""
 
 
 class SentTraces:
-    """Spans that are sent to a collector, in batches, by a thread of their own."""
+    """Sends spans to a collector, in batches, from a separate thread."""
 
     def __init__(self, endpoint: str) -> None:
         try:
@@ -73,7 +73,7 @@ class SentTraces:
         self._tracer = self._provider.get_tracer("lapwing.server")
 
     def replied(self, call: RepliedCall, notes: CallNotes) -> None:
-        """The span of a call, and under it those of its holds."""
+        """Record the span of a call, and below it those of its holds."""
         from opentelemetry.context import Context
         from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
 
@@ -104,7 +104,7 @@ class SentTraces:
 
 
 def coarse(nanoseconds: int) -> int:
-    """The least of 1, 2, 4, ... milliseconds that this fits in."""
+    """The duration rounded up to 1, 2, 4, ... milliseconds."""
     length = MILLISECOND
     while length < nanoseconds:
         length *= 2

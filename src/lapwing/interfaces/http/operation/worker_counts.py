@@ -1,8 +1,8 @@
-"""Counts of all workers of a server, kept when a worker dies: each worker has a file of its own, and a scrape adds them up.
+"""Counts of all workers of a server, kept when a worker dies: each worker has its own file, and a scrape adds them up.
 
-A worker's file is mapped into its memory: counting is a store of eight bytes, and what was counted is there after the worker was killed. It
-holds a lock on the file for as long as it lives, and no longer, whatever ends it. So an unlocked file belongs to a worker that has ended:
-its counts are added to those of others that are gone, once, and the file is removed. A count never goes down while the server runs.
+A worker's file is mapped into its memory: counting is a store of eight bytes, and the counts survive if the worker is killed. It holds
+a lock on the file exactly as long as it lives, whatever ends it. So an unlocked file belongs to a worker that has ended: its counts are
+added once to those of other ended workers, and the file is removed. A count never goes down while the server runs.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from typing import Any
 from lapwing.errors import CallRefused
 
 SAMPLES_MAX = 8_192
-"""Of one worker. What finds no room is counted as such."""
+"""The number of samples of one worker. Further ones are counted together as left out."""
 LEFT_OUT = "lapwing_samples_left_out_total"
 PASSING = "lapwing_connections"
-"""What begins so is of the moment, and goes with the worker."""
+"""Samples with this prefix are current values, and vanish with the worker."""
 LOCK_SECONDS = 1.0
-"""How long a sum waits for another one to end."""
+"""How long a scrape waits for another one to finish."""
 _VALUES_BYTES = 8 * SAMPLES_MAX
 _ENDED, _LEFT_OUT, _FIRST = 0, 1, 2
-"""Places in the file: whether the worker ended as it should, what found no room, and where counts by name begin."""
+"""Positions in the file: whether the worker ended normally, the count of left-out samples, and where the named counts begin."""
 _GONE, _LOCK, _COUNTS, _NEW = "gone.json", "lock", ".counts", ".new"
 _log = logging.getLogger("lapwing.server")
 
@@ -45,7 +45,7 @@ class Totals:
     counts: Counter[str]
     alive: int
     lost: int
-    """Workers that ended otherwise than they should, since the server was started."""
+    """Workers that ended unexpectedly since the server was started."""
 
 
 def begin_anew(directory: Path) -> None:
@@ -57,14 +57,14 @@ def begin_anew(directory: Path) -> None:
             if path.suffix not in (_COUNTS, _NEW) or _is_unlocked(path):
                 path.unlink()
     except OSError as error:
-        _log.warning("counts of workers cannot be kept together (%s): each counts for itself", error.strerror)
+        _log.warning("counts of workers cannot be added up (%s): each worker counts only for itself", error.strerror)
 
 
 class WorkerCounts:
-    """The counts of this worker, and the way to those of the others. Safe to share between threads."""
+    """The counts of this worker, with access to those of the others. Safe to share between threads."""
 
     def __init__(self, directory: Path | None) -> None:
-        """Without a ``directory``, or where it cannot be written to, this worker counts for itself."""
+        """Without a ``directory``, or if it cannot be written to, this worker counts only for itself."""
         self._gate = threading.Lock()
         self._places = {LEFT_OUT: _LEFT_OUT}
         self._names_end = _VALUES_BYTES
@@ -74,13 +74,13 @@ class WorkerCounts:
                 directory.mkdir(mode=0o700, exist_ok=True)
                 self._file = _new_file(directory)
             except OSError as error:
-                _log.warning("counts of this worker cannot be kept with those of others (%s)", error.strerror)
+                _log.warning("counts of this worker cannot be added to those of others (%s)", error.strerror)
                 self._directory = None
-        # As whole numbers of eight bytes: a reader meanwhile sees the number before or the one after, never half of each.
+        # Integers of eight bytes: a concurrent reader sees the old or the new number, never half of each.
         self._values = memoryview(mmap.mmap(self._file, _VALUES_BYTES)).cast("q")
 
     def add(self, sample: str, by: int) -> None:
-        """Count this sample so much higher."""
+        """Add to the count of this sample."""
         with self._gate:
             place = self._places.get(sample)
             if place is None:
@@ -95,7 +95,7 @@ class WorkerCounts:
         return place
 
     def _is_named(self, sample: str) -> bool:
-        """Write the name of the next place behind those of the others; before its first count, so that no count is without one."""
+        """Append the name of the next position before its first count, so that no count lacks a name."""
         if self._file < 0:
             return True
         line = sample.encode() + b"\n"
@@ -108,7 +108,7 @@ class WorkerCounts:
         return written == len(line)
 
     def totals(self) -> Totals:
-        """All workers together; ``busy`` where another sum takes too long."""
+        """The totals of all workers; ``busy`` if another scrape takes too long."""
         if self._directory is None:
             with self._gate:
                 return Totals(Counter({sample: self._values[place] for sample, place in self._places.items()}), 1, 0)
@@ -116,11 +116,11 @@ class WorkerCounts:
             return _sum(self._directory)
 
     def close(self) -> None:
-        """The worker ends as it should. What is counted from now on is not seen."""
+        """Record that the worker ends normally. Later counts are not visible."""
         with self._gate:
             self._values[_ENDED] = 1
             if self._file >= 0:
-                fcntl.flock(self._file, fcntl.LOCK_UN)  # closing alone would not give it back: the mapping has the file as well
+                fcntl.flock(self._file, fcntl.LOCK_UN)  # closing alone would not release the lock: the mapping holds the file too
                 os.close(self._file)
                 self._file = -1
 
@@ -132,7 +132,7 @@ def _new_file(directory: Path) -> int:
     file = os.open(begun, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.posix_fallocate(file, 0, _VALUES_BYTES)  # a store into a page that the disk has no room for would end the process
+        os.posix_fallocate(file, 0, _VALUES_BYTES)  # storing into a page for which the disk has no room would kill the process
         begun.rename(directory / f"{name}{_COUNTS}")
     except BaseException:
         os.close(file)
@@ -141,7 +141,7 @@ def _new_file(directory: Path) -> int:
 
 
 def _sum(directory: Path) -> Totals:
-    """Pre: no other process adds up. Should this process die here, no count is lost, and none is counted twice."""
+    """Add up all counts. Pre: no other process does. If this process dies here, no count is lost or counted twice."""
     try:
         kept = json.loads((directory / _GONE).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -171,19 +171,19 @@ def _sum(directory: Path) -> Totals:
 
 
 def _keep(directory: Path, gone: dict[str, Any]) -> None:
-    """Write what those who are gone counted, then remove their files: a file that is named there is not added again."""
+    """Write the counts of ended workers, then remove their files; a file that is named there is not added again."""
     partial = directory / f"{_GONE}.partial"
     try:
         partial.write_text(json.dumps(gone), encoding="utf-8")
         partial.replace(directory / _GONE)
-    except OSError:  # the disk is full: they are added up anew each time
+    except OSError:  # the disk is full: they are added up again each time
         return
     for name in gone["added"]:
         (directory / name).unlink()
 
 
 def _read(file: int) -> tuple[bool, dict[str, int]]:
-    """Whether the worker of this file ended as it should, and what it counted."""
+    """Whether the worker of this file ended normally, and its counts."""
     names = os.pread(file, os.fstat(file).st_size - _VALUES_BYTES, _VALUES_BYTES)
     samples = [line.decode() for line in names.split(b"\n")[:-1]]
     with mmap.mmap(file, _VALUES_BYTES, prot=mmap.PROT_READ) as mapped, memoryview(mapped) as raw, raw.cast("q") as values:

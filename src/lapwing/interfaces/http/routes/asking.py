@@ -1,4 +1,4 @@
-"""Routes of analysts: declarations, price, questions, history."""
+"""Routes for analysts: declarations, prices, questions, history."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ HISTORY_LOOKED_THROUGH = 10_000
 LOOK_AGAIN_SECONDS = 2
 router = APIRouter(prefix="/v1", tags=["asking"])
 ANSWERS: dict[int | str, dict[str, Any]] = {200: {"description": "the answer", "content": {name: {} for name in formats.FORMATS}}}
-LATER: dict[int | str, dict[str, Any]] = {202: {"description": "still being answered: send it again with the same Idempotency-Key"}}
+LATER: dict[int | str, dict[str, Any]] = {
+    202: {"description": "still being answered: repeat the request with the same Idempotency-Key"}
+}
 Key = Annotated[
     str | None,
     Header(
@@ -39,7 +41,7 @@ Key = Annotated[
         min_length=1,
         max_length=100,
         pattern=r"^[A-Za-z0-9._~:-]+$",
-        description="Names this request: sent again with the same name, it is charged once and gives the same answer.",
+        description="Names this request: if it is sent again with the same name, it is charged once and gives the same answer.",
     ),
 ]
 
@@ -48,7 +50,7 @@ Key = Annotated[
 def me(
     identity: Annotated[Identity, Depends(identified)], app_state: Annotated[AppState, Depends(app_state_of)], request: Request
 ) -> dict[str, Any]:
-    """Who calls, and their roles."""
+    """The caller's name and roles."""
     request.state.act = "me"
     seen = [name for name in sorted(app_state.desk.served) if identity.may(Act.SEE, name)]
     return {"name": identity.name, "data_sets": {name: [role.value for role in identity.roles(name)] for name in seen}}
@@ -65,7 +67,7 @@ async def data_sets(
 
 @router.get("/data-sets/{data_set}", responses=replies())
 async def described(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE))]) -> dict[str, Any]:
-    """Its tables, whom it protects, its budget, and whether charges are signed."""
+    """The data set's tables, the unit that it protects, its budget, and whether charges are signed."""
 
     def work(opened: DataSet) -> dict[str, Any]:
         declared = opened.curator.declaration.dataset
@@ -85,7 +87,7 @@ async def described(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE))]) ->
 
 @router.get("/data-sets/{data_set}/tables/{table}", responses=replies())
 async def table(table: str, call: Annotated[AuthorizedRequest, Depends(to(Act.SEE))]) -> dict[str, Any]:
-    """What is declared of a table's columns."""
+    """The declarations of a table's columns."""
     answer = await call.run(lambda opened: opened.describe(table))
     return {"table": table, "columns": answer.to_dict()}
 
@@ -106,10 +108,10 @@ async def explain(question: AskedBody, call: Annotated[AuthorizedRequest, Depend
 async def ask(
     question: AskedBody, call: Annotated[AuthorizedRequest, Depends(to(Act.ASK))], request: Request, idempotency_key: Key = None
 ) -> Response:
-    """Answer a statement, and charge for it; what was answered before is free.
+    """Answer a statement and charge for it; a repeated statement is free.
 
-    An answer that read rows leaves at a moment that public facts decide. One that takes longer than the server waits is answered 202: send
-    the same request again, with the same Idempotency-Key, to have it when it is there.
+    An answer that read rows is sent at a moment that public facts determine. If it takes longer than the server waits, the reply is 202:
+    send the same request again, with the same Idempotency-Key, to get the answer when it is ready.
     """
     form = form_of(request)
     key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
@@ -122,14 +124,14 @@ async def ask(
 
 @router.post("/data-sets/{data_set}/replay", responses=replies(402, 406, 409, 423) | ANSWERS, response_class=Response)
 async def replay(question: AskedBody, call: Annotated[AuthorizedRequest, Depends(to(Act.ASK))], request: Request) -> Response:
-    """The answer to a statement that was answered before; ``not-answered-before`` where it would cost something."""
+    """The answer to a statement that was answered before; ``not-answered-before`` if it would cost something."""
     form = form_of(request)
     answer = await replayed(question, call)
     return Response(await asyncio.to_thread(formats.FORMATS[form], answer), media_type=form)
 
 
 async def asked(question: AskedBody, call: AuthorizedRequest, key: str) -> Answer | None:
-    """The answer to a statement; None where it is not there yet: ask again, by the same name."""
+    """The answer to a statement; None if it is not ready yet: ask again with the same key."""
     try:
         same = (call.identity.name, key, question.model_dump_json())
         return await call.run(lambda opened: answering.ask(opened.curator, question.request(call.identity.name, key)), name=same)
@@ -149,7 +151,7 @@ async def replayed(question: AskedBody, call: AuthorizedRequest) -> Answer:
 
 @router.get("/data-sets/{data_set}/budget", responses=replies())
 async def budget(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE))]) -> dict[str, Any]:
-    """What the data set has and has spent, and the share of whoever calls, where one is set."""
+    """The data set's budget and spending, and the caller's own share if one is set."""
 
     def work(opened: DataSet) -> dict[str, Any]:
         view = opened.budget
@@ -162,7 +164,7 @@ async def budget(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE))]) -> di
 async def history(
     call: Annotated[AuthorizedRequest, Depends(to(Act.OWN_HISTORY))], limit: Annotated[int, Query(ge=1, le=1_000)] = 100
 ) -> dict[str, Any]:
-    """Newest entries of the ledger: all of them for owners and auditors, their own for analysts. ``epsilons`` are of each on its own."""
+    """Newest entries of the ledger: all for owners and auditors, the caller's own for analysts. ``epsilons`` are of single entries."""
 
     def fields(opened: DataSet) -> dict[str, Any]:
         view, entries = opened.budget, _entries(opened, call, limit)
@@ -177,12 +179,12 @@ async def history(
 
 @router.get("/data-sets/{data_set}/history/{charge}", responses=replies())
 async def asked_with(charge: Number, call: Annotated[AuthorizedRequest, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
-    """The statement of a charge and its terms, which replay it while it is stored; of an older one, epsilons it may have been asked for."""
+    """The statement of a charge and its terms, which replay it while it is stored; for an older one, the epsilons that it may have had."""
 
     def work(opened: DataSet) -> dict[str, Any]:
         found = asked_before(opened.curator, _entries(opened, call, HISTORY_LOOKED_THROUGH), charge)
         if found is None:
-            raise CallRefused("not-found", "there is no such charge of a statement, or none that you may see")
+            raise CallRefused("not-found", "there is no such charge of a statement, or you may not see it")
         terms = {} if found.terms is None else {"terms": asdict(found.terms)}
         return {"charge": charge, "sql": found.sql, "epsilons": list(found.epsilons), **terms}
 
@@ -191,7 +193,7 @@ async def asked_with(charge: Number, call: Annotated[AuthorizedRequest, Depends(
 
 @router.get("/data-sets/{data_set}/receipts/{charge}", responses=replies())
 async def receipt(charge: Number, call: Annotated[AuthorizedRequest, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
-    """The signed receipt of a charge: of one's own, or of anybody's for owners and auditors."""
+    """The signed receipt of a charge: analysts see their own, owners and auditors anybody's."""
 
     def work(opened: DataSet) -> dict[str, Any]:
         try:
@@ -202,7 +204,7 @@ async def receipt(charge: Number, call: Annotated[AuthorizedRequest, Depends(to(
             found = None
         may_any = call.identity.may(Act.ANY_RECEIPT, call.served.data_set_id)
         if found is None or (not may_any and found.statement.analyst != call.identity.name):
-            raise CallRefused("receipt-missing", "there is no such charge, or none that you may see, or charges are not signed here")
+            raise CallRefused("receipt-missing", "there is no such charge, or you may not see it, or charges are not signed here")
         return {"receipt": receipt_fields(found)}
 
     return await call.run(work)
@@ -210,7 +212,7 @@ async def receipt(charge: Number, call: Annotated[AuthorizedRequest, Depends(to(
 
 @router.post("/data-sets/{data_set}/receipts/check", responses=replies(409))
 async def check_receipt(sent: ReceiptBody, call: Annotated[AuthorizedRequest, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
-    """Whether a receipt was signed with a key of this data set; ``receipt-invalid`` where it was not, or was changed."""
+    """Whether a receipt was signed with a key of this data set; ``receipt-invalid`` if it was not, or was changed."""
 
     def work(opened: DataSet) -> dict[str, Any]:
         keys = opened.curator.place.keys
@@ -248,7 +250,7 @@ def _entries(opened: DataSet, call: AuthorizedRequest, limit: int) -> list[Entry
 
 
 def form_of(request: Request) -> str:
-    """The format that an answer is sent in; ``not-acceptable`` where there is none."""
+    """The format to send an answer in; ``not-acceptable`` if there is none."""
     form = formats.chosen(request.headers.get("accept"))
     if form is None:
         raise CallRefused("not-acceptable", f"answers are sent as {', '.join(formats.FORMATS)}")
@@ -256,6 +258,6 @@ def form_of(request: Request) -> str:
 
 
 def later(key: str) -> Response:
-    """The refusal that asks to send the same request again."""
+    """The reply that asks the client to send the same request again."""
     headers = {"Idempotency-Key": key, "Retry-After": str(LOOK_AGAIN_SECONDS)}
     return JSONResponse({"state": "in progress", "idempotency_key": key}, status_code=202, headers=headers)

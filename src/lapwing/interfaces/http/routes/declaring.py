@@ -1,4 +1,4 @@
-"""What an owner of every data set does: see which files there are, and declare a new data set from them."""
+"""Routes for owners of every data set: list the sources, and declare a new data set from them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ router = APIRouter(prefix="/v1", tags=["declaring"])
 
 
 def declaring_by(who: Callable[..., Identity]) -> Callable[..., AppState]:
-    """The dependency of whatever declares: for owners of every data set, since a new one has no owner yet."""
+    """The dependency of routes that declare: only owners of every data set may, since a new one has no owner yet."""
 
     def allowed(request: Request, app_state: Annotated[AppState, Depends(app_state_of)], identity: Identity = Depends(who)) -> AppState:  # noqa: B008
         request.state.act = Act.DECLARE.value
         if not identity.may_anywhere(Act.DECLARE):
-            raise CallRefused("forbidden", "a new data set is declared by an owner of every data set")
+            raise CallRefused("forbidden", "only an owner of every data set may declare a new one")
         request.state.is_owner = True
         return app_state
 
@@ -32,14 +32,14 @@ def declaring_by(who: Callable[..., Identity]) -> Callable[..., AppState]:
 
 @router.get("/sources", responses=replies(409))
 def sources(app_state: Annotated[AppState, Depends(declaring_by(identified))]) -> dict[str, Any]:
-    """The files, folders and databases that can be declared from."""
+    """The files, folders and databases from which data sets can be declared."""
     new_data = app_state.new_data
     return {"files": new_data.files(), "folders": new_data.folders(), "databases": new_data.databases()}
 
 
 @router.get("/sources/tables", responses=replies(409))
 def source_tables(app_state: Annotated[AppState, Depends(declaring_by(identified))], database: SourceWord) -> dict[str, Any]:
-    """The tables of a database that can be declared, and the columns that it says to point at others (foreign keys)."""
+    """The tables of a database that can be declared, and its foreign keys."""
     found = app_state.new_data.tables(database)
     references = [
         {"table": table, "column": column, "target": target, "target_column": key} for (table, column), (target, key) in found.references
@@ -54,8 +54,8 @@ def source_columns(
     database: SourceWord | None = None,
     table: SourceWord | None = None,
 ) -> dict[str, Any]:
-    """The columns of a file or folder, or of a table of a database, from its schema: a CSV file says their names, the others their types
-    too. No row is read."""
+    """The columns of a file or folder, or of a table of a database, from its schema: a CSV file has only their names, other sources also
+    their types. No row is read."""
     if (file is None) == (database is None) or (database is None) != (table is None):
         raise CallRefused("body-invalid", "name a file, or a database and a table")
     source = file or table or ""
@@ -72,7 +72,7 @@ def declare(body: DeclaredBody, app_state: Annotated[AppState, Depends(declaring
 
 
 def declared(body: DeclaredBody, app_state: AppState) -> dict[str, Any]:
-    """What the declaration says and what is worth a second look; written unless it is only checked."""
+    """The catalogue and its warnings; the catalogue is written unless the request only checks it."""
     text, declaration = app_state.new_data.checked(body)
     if not body.only_check:
         app_state.new_data.declare(body, frozenset(app_state.desk.served))

@@ -1,4 +1,4 @@
-"""What owners and auditors do: prepare, decide, open again after an incident; see terms, losses and incidents."""
+"""Routes for owners and auditors: prepare, decide, reopen after an incident; see terms, losses and incidents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lapwing.owner.spending_report import spending_report
 INCIDENTS_LOOKED_THROUGH = 10_000
 _INCIDENTS = frozenset({EntryKind.CLOSE, EntryKind.REOPEN, EntryKind.FORFEIT})
 _EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "how far it is, as it goes on", "content": {progress_events.MEDIA_TYPE: {}}},
+    200: {"description": "progress events", "content": {progress_events.MEDIA_TYPE: {}}},
     201: {"description": "the number of the version", "content": {"application/json": {}}},
 }
 router = APIRouter(prefix="/v1/data-sets/{data_set}", tags=["owning"])
@@ -36,18 +36,18 @@ Result = TypeVar("Result")
 
 @router.get("/terms", responses=replies(409))
 async def terms(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE_TERMS))]) -> dict[str, Any]:
-    """Where the ledger is, who may ask on what terms, and what waits for a second person."""
+    """Where the ledger is, who may ask on what terms, and which proposals wait for a second person."""
     await _require_owner(call, "ledger status")
     return await call.run(lambda opened: standing(opened.curator)[0])
 
 
 @router.put("/limits", responses=replies(409))
 async def set_limits(wanted: LimitsBody, call: Annotated[AuthorizedRequest, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
-    """Whether answers are free for everybody who may ask, or only for whoever paid for them."""
+    """Set whether stored answers are free for everybody who may ask, or only for the analyst who paid."""
     await _require_owner(call, f"ledger limit {'--shared' if wanted.answers_shared else '--not-shared'}", reason=wanted.reason)
 
-    def set_on(app_state: Policies) -> bool:
-        return app_state.set_limits(
+    def set_on(admin: Policies) -> bool:
+        return admin.set_limits(
             statement_loss=lambda limit: limit,
             day_loss=lambda limit: limit,
             shared=wanted.answers_shared,
@@ -62,13 +62,13 @@ async def set_limits(wanted: LimitsBody, call: Annotated[AuthorizedRequest, Depe
 
 @router.get("/report", responses=replies())
 async def report(call: Annotated[AuthorizedRequest, Depends(to(Act.ALL_HISTORY))]) -> dict[str, Any]:
-    """What was spent, by whom: every sum can be added up again from the history, and each charge has its receipt."""
+    """What each analyst spent: every sum can be recomputed from the history, and each charge has its receipt."""
     return await call.run(lambda opened: spending_report(opened.curator))
 
 
 @router.put("/analysts/{analyst}", responses=replies(409))
 async def admit(analyst: Name, admission: Admission, call: Annotated[AuthorizedRequest, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
-    """Let an analyst ask, or change for how much. The ledger refuses whom no owner has admitted."""
+    """Admit an analyst, or change the analyst's share. The ledger refuses analysts whom no owner has admitted."""
     by, share, reason = call.identity.name, admission.share, admission.reason
     percent = "" if share is None else f"{100 * share:.10f}".rstrip("0").rstrip(".") + "%"
     await _require_owner(call, "ledger admit", analyst, budget=percent, reason=reason)
@@ -78,37 +78,37 @@ async def admit(analyst: Name, admission: Admission, call: Annotated[AuthorizedR
 
 @router.post("/analysts/{analyst}/suspend", responses=replies(409))
 async def suspend(analyst: Name, decision: Decision, call: Annotated[AuthorizedRequest, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
-    """Let an analyst ask no more, until admitted again."""
+    """Stop an analyst from asking until admitted again."""
     await _require_owner(call, "ledger suspend", analyst, reason=decision.reason)
-    await _decided(call, lambda app_state: app_state.suspend(analyst, by=call.identity.name, reason=decision.reason))
+    await _decided(call, lambda admin: admin.suspend(analyst, by=call.identity.name, reason=decision.reason))
     return {"analyst": analyst, "state": "suspended"}
 
 
 @router.post("/proposals", status_code=201, responses=replies(409))
 async def propose(proposed: ProposalBody, call: Annotated[AuthorizedRequest, Depends(to(Act.PROPOSE))]) -> dict[str, Any]:
-    """Propose another budget or ceiling; a second owner carries it out."""
+    """Propose another budget or ceiling; a second owner must approve it."""
     epsilon, by, reason = exact_number(proposed.epsilon, "epsilon"), call.identity.name, proposed.reason
     await _require_owner(call, f"ledger propose {proposed.what}", epsilon=str(proposed.epsilon), reason=reason)
     if proposed.what == "budget":
-        number = await _decided(call, lambda app_state: app_state.propose_budget(epsilon, by=by, reason=reason))
+        number = await _decided(call, lambda admin: admin.propose_budget(epsilon, by=by, reason=reason))
     else:
-        number = await _decided(call, lambda app_state: app_state.propose_ceiling(epsilon, by=by, reason=reason))
+        number = await _decided(call, lambda admin: admin.propose_ceiling(epsilon, by=by, reason=reason))
     return {"proposal": number}
 
 
 @router.post("/proposals/{number}/approve", responses=replies(409))
 async def approve(number: Number, decision: Decision, call: Annotated[AuthorizedRequest, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
-    """Carry out what somebody else proposed or asked for."""
+    """Approve somebody else's proposal or request, and carry it out."""
     await _require_owner(call, "ledger approve", str(number), reason=decision.reason)
-    await _decided(call, lambda app_state: app_state.approve(number, by=call.identity.name, reason=decision.reason))
+    await _decided(call, lambda admin: admin.approve(number, by=call.identity.name, reason=decision.reason))
     return {"proposal": number, "state": "carried out"}
 
 
 @router.post("/proposals/{number}/deny", responses=replies(409))
 async def deny(number: Number, decision: Decision, call: Annotated[AuthorizedRequest, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
-    """End a proposal without carrying it out."""
+    """Reject a proposal."""
     await _require_owner(call, "ledger deny", str(number), reason=decision.reason)
-    await _decided(call, lambda app_state: app_state.deny(number, by=call.identity.name, reason=decision.reason))
+    await _decided(call, lambda admin: admin.deny(number, by=call.identity.name, reason=decision.reason))
     return {"proposal": number, "state": "denied"}
 
 
@@ -120,13 +120,13 @@ async def versions(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE))]) -> 
 
 @router.post("/versions", status_code=201, responses=replies(409) | _EVENTS)
 async def prepare(wanted: PreparationBody, call: Annotated[AuthorizedRequest, Depends(to(Act.PREPARE))], request: Request) -> Response:
-    """Write a new version from the sources. What is asked meanwhile is answered from the version before.
+    """Write a new version from the sources. Requests meanwhile are answered from the previous version.
 
-    Where the catalogue changed in nothing but budget, defaults and descriptions, these are applied and the version stays: its number is
-    given. With ``new_version`` there is one all the same.
+    If only the budget, defaults or descriptions of the catalogue changed, they are applied and the version stays: the reply has its number.
+    ``new_version`` makes a new one anyway.
 
-    With ``Accept: text/event-stream`` it tells how far it is: an event ``progress`` for each table, then ``done`` or ``problem``. How long
-    tables take to read is for owners alone.
+    With ``Accept: text/event-stream`` the reply reports progress: an event ``progress`` for each table, then ``done`` or ``problem``. Only
+    owners may see how long tables take to read.
     """
     flags = "".join(f" --{flag.replace('_', '-')}" for flag in ("append", "accept_losses", "new_version") if getattr(wanted, flag))
     await _require_owner(call, f"prepare{flags}", override=wanted.override)
@@ -163,13 +163,13 @@ async def retire(number: Number, call: Annotated[AuthorizedRequest, Depends(to(A
 
 @router.get("/versions/{number}/losses", responses=replies(409))
 async def losses(number: Number, call: Annotated[AuthorizedRequest, Depends(to(Act.SEE_LOSSES))]) -> dict[str, Any]:
-    """What a preparation left out and changed: exact numbers, for the owner alone."""
+    """What a preparation left out and changed: exact numbers, only for owners."""
     return {"losses": await call.run(lambda opened: opened.curator.losses(number))}
 
 
 @router.get("/incidents", responses=replies())
 async def incidents(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE_INCIDENTS))]) -> dict[str, Any]:
-    """Whether the data set is closed, and entries that closed it, opened it again or forfeited a charge."""
+    """Whether the data set is closed, and the entries that closed it, reopened it or forfeited a charge."""
 
     def work(opened: DataSet) -> dict[str, Any]:
         entries = [entry for entry in opened.history(limit=INCIDENTS_LOOKED_THROUGH) if entry.kind in _INCIDENTS]
@@ -181,7 +181,7 @@ async def incidents(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE_INCIDE
 
 @router.post("/reopen", responses=replies(409))
 async def reopen(decision: Decision, call: Annotated[AuthorizedRequest, Depends(to(Act.REOPEN))]) -> dict[str, Any]:
-    """Let analysts in again after an incident."""
+    """Let analysts ask again after an incident."""
     await _require_owner(call, "reopen", decision.reason or "REASON")
     reason = f"{call.identity.name}: {decision.reason}"
     await call.run(lambda opened: opened.curator.reopen(reason))
@@ -189,10 +189,10 @@ async def reopen(decision: Decision, call: Annotated[AuthorizedRequest, Depends(
 
 
 async def owner_role_needed(call: AuthorizedRequest, command: str, *words: str, **options: str) -> CallRefused | None:
-    """Why the server cannot do this, with the command that an owner types instead; None where it can.
+    """The refusal if the server's role may not do this, with the command that an owner can type instead; None if it may.
 
-    Where the ledger is in a database, the server's role there need not be an owner's: then an attacker in the server, or who holds an
-    owner's key of it, cannot decide. ``words`` and ``options`` are the command's; an option that is empty is left out.
+    If the ledger is in a database, the server's role there need not be an owner's: then an attacker who controls the server, or has an
+    owner's API key, cannot decide. ``words`` and ``options`` are the command's; empty options are left out.
     """
     role = await call.run(lambda opened: role_to_decide(opened.curator.place))
     if role is None:
@@ -202,21 +202,21 @@ async def owner_role_needed(call: AuthorizedRequest, command: str, *words: str, 
     typed = shlex.join(["lapwing", *command.split(), *given, *dashes, *words])
     where = f"where the catalogue of {call.served.data_set_id} is, with LAPWING_DATABASE set to their own connection"
     hint = f"a member of the role {role} runs, {where}: `{typed}`"
-    return CallRefused("owner-role-needed", "the server's role in the ledger's database may not do what owners do", hint=hint)
+    return CallRefused("owner-role-needed", "the server's role in the ledger's database may not act as an owner", hint=hint)
 
 
 async def _require_owner(call: AuthorizedRequest, command: str, *words: str, **options: str) -> None:
-    """Refuse what the server's role may not do before any of it is done."""
+    """Refuse what the server's role may not do, before anything is done."""
     needed = await owner_role_needed(call, command, *words, **options)
     if needed is not None:
         raise needed
 
 
 async def _decided(call: AuthorizedRequest, act: Callable[[Policies], Result]) -> Result:
-    """What an act on the policies of a data set gives; ``ledger-local`` where its ledger knows none."""
+    """The result of an act on the policies of a data set; ``ledger-local`` if its ledger has no policies."""
 
     def work(opened: DataSet) -> Result:
-        with policies(opened.curator) as app_state:
-            return act(app_state)
+        with policies(opened.curator) as admin:
+            return act(admin)
 
     return await call.run(work)

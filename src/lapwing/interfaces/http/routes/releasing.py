@@ -1,4 +1,4 @@
-"""Releases over HTTP: planned for free, bought by whoever may ask, read for ever. What is read off a release reads no row."""
+"""Releases over HTTP: planned for free, bought by analysts, answering for ever. Answers from a release read no row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lapwing.releases.released import Release, answered_by
 
 FILE = "application/zip"
 LISTED_MAX = 100
-"""Releases that are listed, the newest."""
+"""The number of releases that are listed, newest first."""
 router = APIRouter(prefix="/v1/data-sets/{data_set}/releases", tags=["releases"])
 _FILE: dict[int | str, dict[str, Any]] = {200: {"description": "the release in a file", "content": {FILE: {}}}}
 _BOUGHT: dict[int | str, dict[str, Any]] = {200: {"description": "what was bought, or its file", "content": {formats.JSON: {}, FILE: {}}}}
@@ -50,7 +50,7 @@ async def buy(
 ) -> Response:
     """Buy a release: one charge for all of it; the same release again is free. With ``Accept: application/zip``, its file is the reply.
 
-    As of a statement, what comes of it leaves at a moment that public facts decide; what takes longer is answered 202.
+    As for a statement, the result is sent at a moment that public facts determine; if it takes longer, the reply is 202.
     """
     key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
     as_file = FILE in request.headers.get("accept", "")
@@ -74,7 +74,7 @@ async def buy(
 
 @router.get("", responses=replies(423))
 async def listed(call: Annotated[AuthorizedRequest, Depends(to(Act.ASK))]) -> dict[str, Any]:
-    """What was released of the newest version and may be seen, newest first; of each name, the newest."""
+    """The releases of the newest version that the caller may see, newest first; of each name, only the newest."""
 
     def work(opened: DataSet) -> dict[str, Any]:
         found: dict[str, Release] = {}
@@ -111,7 +111,7 @@ async def query(
 
 
 def release_fields(release: Release) -> dict[str, Any]:
-    """What a release is, as names and plain values."""
+    """A release as field names and plain values."""
     return {
         "name": release.name,
         "of_table": release.of_table,
