@@ -323,7 +323,7 @@ def test_what_would_make_it_better_leads_to_the_editor(visited: Visited, browser
         better = page.locator("section[aria-labelledby=better]")
         expect(better).to_contain_text("Twice the epsilon, 0.06:")
         expect(better).to_contain_text("fewer groups")
-        page.click("section[aria-labelledby=better] >> text=Look at it")
+        page.click("section[aria-labelledby=better] >> text=See its price")
         settled(page)
         assert page.input_value("#epsilon") == "0.06"
         expect(page.locator(".share")).to_contain_text("epsilon 0.06")

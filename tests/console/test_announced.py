@@ -60,7 +60,7 @@ def test_choices_of_an_owner_have_names_and_mistakes_are_announced(visited: Visi
     with visited.page(browser, "olga") as page:
         page.goto(visited.path("versions"))
         told = page.locator("main").aria_snapshot()
-        assert 'checkbox "Go on even if much is left out: more than a tenth of a table, or half of the values of a column"' in told
+        assert 'checkbox "Continue even if much is left out: more than a tenth of a table, or half of the values of a column"' in told
         assert 'button "Prepare"' in told
     with visited.page(browser, None) as page:
         page.goto(f"{visited.url}/console/sign-in")

@@ -31,7 +31,7 @@ def test_the_ledger_shows_every_entry(visited: Visited, browser: Browser) -> Non
         table = page.get_by_role("region", name="Entries of the ledger")
         expect(table).to_contain_text("statistics: rows per unit of visits")
         expect(table.get_by_role("row", name=STATEMENT)).to_contain_text("ada")
-        expect(table.locator("tbody tr").last).to_contain_text("ledger begun")
+        expect(table.locator("tbody tr").last).to_contain_text("ledger created")
 
 
 def test_an_auditor_sees_no_editor_and_cannot_ask(visited: Visited, browser: Browser) -> None:
@@ -40,7 +40,7 @@ def test_an_auditor_sees_no_editor_and_cannot_ask(visited: Visited, browser: Bro
         assert page.locator("nav a").all_inner_texts()[:5] == ["Tables", "Budget", "Ledger", "Receipts", "Report"]
         reply = page.goto(visited.path("ask"))
         assert reply is not None and reply.status == 403
-        expect(page.get_by_role("heading", level=1)).to_have_text("Not for you")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Not allowed")
 
 
 def test_an_owner_sees_prices_and_cannot_pay(visited: Visited, browser: Browser) -> None:
@@ -49,7 +49,7 @@ def test_an_owner_sees_prices_and_cannot_pay(visited: Visited, browser: Browser)
         page.locator(".cm-content").click()
         page.keyboard.insert_text(STATEMENT)
         page.wait_for_selector("#price:not([aria-busy]) .priced")
-        expect(page.locator("#price")).to_contain_text("Asking is for analysts")
+        expect(page.locator("#price")).to_contain_text("Only analysts can ask")
         assert page.locator(".pay button").count() == 0
 
 

@@ -34,14 +34,14 @@ def test_columns_are_of_kinds_that_people_know(server: ServerUnderTest) -> None:
 def test_entries_are_told_in_words_and_what_they_count_in_is_explained(server: ServerUnderTest) -> None:
     aude = _signed_in(server, "aude")
     ledger = aude.get("/console/d/{d}/ledger").text
-    assert re.search(r"<td>ledger begun <code[^>]*>register</code></td>", ledger)
+    assert re.search(r"<td>ledger created <code[^>]*>register</code></td>", ledger)
     for page in (ledger, aude.get("/console/d/{d}/report").text):
         assert 'popovertarget="about-rho">rho</button>' in page and 'id="about-rho"' in page
 
 
 def test_titles_of_problems_have_no_codes(server: ServerUnderTest) -> None:
     ada = _signed_in(server, "ada")
-    for path, title in (("/console/d/{d}/nowhere", "Nothing here"), ("/console/d/{d}/access", "Not for you")):
+    for path, title in (("/console/d/{d}/nowhere", "Nothing here"), ("/console/d/{d}/access", "Not allowed")):
         text = ada.get(path).text
         assert f"<title>{title} · Lapwing</title>" in text, path
         assert text.index('<div class="told"') < text.index('<p class="code">')  # the code comes last, after what happened

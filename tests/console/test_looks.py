@@ -137,7 +137,7 @@ def test_nobody_is_kept_out_of_what_follows_on_an_act(
         findings += _findings(page, axe)
         page.fill(f"[name=least-{name}-taken]", "2024-01-01")
         page.fill(f"[name=most-of-{name}-taken]", "2024-12-31")
-        go_on("How much may be told?")
+        go_on("How much may the answers reveal?")
         go_on("Is this right?")
         page.click("button[value=next]")
         page.get_by_role("button", name="Prepare").click()

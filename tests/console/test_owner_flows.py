@@ -157,7 +157,7 @@ def test_a_budget_is_proposed_and_not_approved_by_whoever_proposed_it(shared: Vi
         page.fill("#because", "be careful")
         page.get_by_role("button", name="Propose").click()
         card = page.locator(".card", has_text="be careful")
-        expect(card).to_contain_text("You proposed it, so somebody else decides.")
+        expect(card).to_contain_text("You proposed it, so somebody else must decide.")
         assert card.get_by_role("button").count() == 0
     with shared.page(browser, "otto") as page:
         page.goto(shared.path("access"))
@@ -194,7 +194,7 @@ def test_after_an_incident_an_owner_reads_what_to_do_and_opens_again(visited: Vi
         page.goto(visited.path("incidents"))
         expect(page.locator(".steps li")).to_have_count(4)
         page.fill("#reason", "the disk was full; <i>mended</i>")
-        page.get_by_role("button", name="Open again").click()
+        page.get_by_role("button", name="Reopen").click()
         expect(page.locator("main")).to_contain_text("This data set is open")
         expect(page.get_by_role("region", name="Entries about incidents")).to_contain_text("olga: the disk was full; <i>mended</i>")
 

@@ -168,7 +168,7 @@ def test_a_reply_that_nobody_asked_for_signs_nobody_in(server: ServerUnderTest, 
     for query in ("", "?error=access_denied", "?code=x&state=y", f"?code={code}&state=y"):
         reply = person.get(f"/console/sign-in/back{query}")
         assert reply.status_code == 401
-        assert "did not say who you are" in reply.text
+        assert "did not confirm who you are" in reply.text
     other = Visitor(server, dict(person.cookies))
     done = other.get(back)
     assert done.headers["location"] == "/console/", "no other host, whatever was wanted"

@@ -103,7 +103,7 @@ def test_a_catalogue_that_is_there_without_its_state_gets_its_ledger_back(served
         shutil.rmtree(tmp_path / "registry")
     back = _run(tmp_path, "restore", tmp_path / "backup", "--home", served)
     assert back.status == 0, back.err
-    assert "left as it is" not in back.out
+    assert "left unchanged" not in back.out
     assert "[ledger-" in _run(tmp_path, "-C", clinic, "prepare").err, "nothing is spent before the owner has accepted the ledger"
     assert _run(tmp_path, "-C", clinic, "ledger", "accept", "the disk failed").status == 0
     assert _run(tmp_path, "-C", clinic, "prepare").status == 0

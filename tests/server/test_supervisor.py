@@ -138,7 +138,7 @@ def test_a_worker_that_is_paused_is_borne_and_then_replaced_with_a_word(cluster:
         _wait_until(lambda: not _is_there(paused), "it is taken for dead")
         _wait_until(lambda: "replaced" in one.log(), "the log says so")
         told = re.fullmatch(
-            rf"worker {paused} gave no sign of life for (\d+) seconds and was killed; it is replaced by worker (\d+)\n", one.log()
+            rf"worker {paused} did not respond for (\d+) seconds and was killed; it is replaced by worker (\d+)\n", one.log()
         )
         assert told is not None and SILENT_SECONDS <= int(told[1]) <= SILENT_SECONDS + 5, one.log()
         _wait_until(lambda: int(told[2]) in one.workers(), "the one that replaces it is there")

@@ -54,8 +54,8 @@ def test_whoever_breaks_off_hears_of_the_charge_and_of_what_came_of_it(
         assert "it is charged (charge " in fields["H"]
         spent = wire.spent()
         assert spent > before
-        (goes_on,) = _notices(client.simple("SELECT 1"))
-        assert "goes on" in goes_on and "it is charged" in goes_on
+        (continued,) = _notices(client.simple("SELECT 1"))
+        assert "continues" in continued and "it is charged" in continued
         time.sleep(2.5)
         (outcome,) = _notices(client.simple("SELECT 1"))
         assert "it is answered: cost epsilon" in outcome

@@ -92,14 +92,14 @@ def test_a_right_that_is_missing_is_named_with_the_statement_that_gives_it(clust
             _make(cluster, maker, "a", maker=maker)
         assert refused.value.code == "wire-shadow"
         assert refused.value.hint is not None
-        statement = refused.value.hint.removeprefix("a superuser runs: ")
+        statement = refused.value.hint.removeprefix("a superuser must run: ")
         assert statement == f'ALTER ROLE "{maker}" {right}'
         superuser.execute(statement.encode())
         _make(cluster, maker, "a", maker=maker)
         assert not any(right in one for one in what_is_missing(shadow_url(cluster, maker), later=False))
         superuser.execute(f"ALTER ROLE {maker} NO{right}".encode())
     _make(cluster, maker, "a", maker=maker)  # what is there goes on
-    assert any(one.endswith(f"A superuser runs: {statement}") for one in what_is_missing(shadow_url(cluster, maker), later=False))
+    assert any(one.endswith(f"A superuser must run: {statement}") for one in what_is_missing(shadow_url(cluster, maker), later=False))
 
 
 def test_a_shadow_of_somebody_else_is_left_to_them(cluster: Cluster) -> None:
@@ -213,8 +213,8 @@ def test_what_a_superuser_would_run_is_said_once_at_the_start_and_is_right(clust
         return (home / "stderr").read_text(encoding="utf-8")
 
     said = start()
-    assert said.count("superuser runs") == 1, said
-    found = re.search(r"superuser runs: (CREATE DATABASE .*?); and in each of the databases (.*?): (DO .*\$\$)", said)
+    assert said.count("superuser must run") == 1, said
+    found = re.search(r"superuser must run: (CREATE DATABASE .*?); and in each of the databases (.*?): (DO .*\$\$)", said)
     assert found is not None, said
     assert f'"{name}"' in found[2].split(", ") and "lapwing_shadow_template" in found[2].split(", ")
     with cluster.superuser() as superuser:

@@ -197,7 +197,7 @@ def test_with_a_certificate_nothing_is_said_in_the_clear(shared_cluster: Cluster
         with psycopg.connect(wire.dsn(sslmode="verify-full", sslrootcert=str(trusted))) as connection:
             assert connection.execute("SELECT COUNT(*) AS n FROM patients").fetchall()
             assert connection.pgconn.ssl_in_use
-        with pytest.raises(psycopg.OperationalError, match="TLS alone"):
+        with pytest.raises(psycopg.OperationalError, match="requires TLS"):
             psycopg.connect(wire.dsn(sslmode="disable"))
         with RawClient(wire.port, "ada", "x", "y", log_in=False) as early:
             early.send(b"\0\0\0\x08\x04\xd2\x16\x2f" + b"\0\0\0\x10something")  # more than the request, before TLS

@@ -57,7 +57,7 @@ def test_demo_refuses_numbers_it_cannot_make(tmp_path: Path, patients: str) -> N
 def test_demo_never_overwrites(own_clinic: Clinic, tmp_path: Path) -> None:
     before = (own_clinic.directory / "lapwing.toml").read_bytes()
     again = run("demo", own_clinic.directory, home=own_clinic.home)
-    assert again.status == 2 and "already exists" in again.err
+    assert again.status == 2 and "already there" in again.err
     assert (own_clinic.directory / "lapwing.toml").read_bytes() == before
     (tmp_path / "file").write_text("")
     assert run("demo", tmp_path / "file", "--patients", "5", home=tmp_path).status == 2

@@ -1,1 +1,1 @@
-"""The console: pages of the server for people. It does what the HTTP interface does, by the same rights, and nothing else."""
+"""The console: the server's web pages. They do what the HTTP interface does, with the same rights, and nothing else."""

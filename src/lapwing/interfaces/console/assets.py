@@ -1,4 +1,4 @@
-"""Style, scripts, type and pictures of the package, under an address that changes with them, so that browsers may keep them."""
+"""Style sheets, scripts, fonts and pictures of the package, at an address that changes with them, so that browsers may cache them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ router = APIRouter(prefix=f"{ROOT}/assets")
 
 @cache
 def contents() -> dict[str, tuple[bytes, bytes | None]]:
-    """Each file by its name, as it is and, where that is worth it, compressed."""
+    """Each file by its name, plain and, if useful, compressed."""
     files = sorted(path for path in FOLDER.iterdir() if path.suffix in _KINDS)
     plain = {path.name: path.read_bytes() for path in files}
     return {name: (content, gzip.compress(content, 9, mtime=0) if name.endswith(_COMPRESSED) else None) for name, content in plain.items()}
@@ -35,7 +35,7 @@ def contents() -> dict[str, tuple[bytes, bytes | None]]:
 
 @cache
 def digest() -> str:
-    """Of all of them together."""
+    """The digest of all files together."""
     whole = hashlib.sha256()
     for name, (content, _) in contents().items():
         whole.update(f"{name} {len(content)} ".encode() + content)
@@ -43,7 +43,7 @@ def digest() -> str:
 
 
 def asset(name: str) -> str:
-    """The address of a file; one that is not there is a mistake of a template."""
+    """The address of a file; a missing one is an error in a template."""
     if name not in contents():
         raise KeyError(name)
     return f"{ROOT}/assets/{digest()}/{name}"
@@ -51,7 +51,7 @@ def asset(name: str) -> str:
 
 @router.get("/{of}/{name}")
 async def file(of: str, name: str, request: Request) -> Response:
-    """One file. Nothing but the names in the package can be asked for."""
+    """One file. Only the names in the package are served."""
     request.state.is_file_of_pages = True
     if of != digest() or name not in contents():
         raise CallRefused("not-found", "there is nothing at this address")

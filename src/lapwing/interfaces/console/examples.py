@@ -1,4 +1,4 @@
-"""Questions to begin with, from what is declared of the tables: each is answered, and nothing in it was read off a row."""
+"""First questions to ask, from the declarations of the tables: each can be answered, and none was taken from rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from lapwing.interfaces.http.statement_words import statement_words
 FIRST_EPSILON = "0.2"
 FIRST_MAX = 4
 FIRST_TABLES_MAX = 4
-"""Questions that are proposed once there is a version."""
+"""The number of tables with proposed questions."""
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 async def first_questions(call: AuthorizedRequest) -> list[tuple[str, str]]:
-    """Questions that suit the declared columns, each as text and as a part of an address: a few for each table."""
+    """Questions that suit the declared columns, each as text and as a URL token: a few for each table."""
     try:
         tables = (await asking.described(call))["tables"][:FIRST_TABLES_MAX]
         asked = [
@@ -34,9 +34,9 @@ async def first_questions(call: AuthorizedRequest) -> list[tuple[str, str]]:
 
 
 async def example(call: AuthorizedRequest, tables: list[str]) -> str:
-    """A statement that would be answered: counts by a declared list where there is one, else the count of a table; empty without either.
+    """A statement that would be answered: counts by a declared list if there is one, else the count of a table; empty without either.
 
-    Which names a statement may use, and how many groups it may have, is for the planner to say: each candidate is explained first.
+    The planner decides which names and how many groups a statement may have, so each candidate is explained first.
     """
     for table in tables:
         columns = (await asking.table(table, call))["columns"]
@@ -50,12 +50,12 @@ async def example(call: AuthorizedRequest, tables: list[str]) -> str:
 
 
 def quoted_name(name: str) -> str:
-    """A name as statements have it: whatever signs it has, it is a name."""
+    """A quoted name for a statement, whatever characters it has."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _asked_of(table: str, columns: dict[str, Any], *, is_only: bool) -> list[tuple[str, str]]:
-    """How many rows, by each list and over time."""
+    """Questions for the number of rows: in total, by each list and over time."""
     asked = [(f"How many rows does {table} have?", f"SELECT COUNT(*) AS n FROM {quoted_name(table)}")]
     of = "" if is_only else f"rows of {table} "
     listed = _listed(columns)
@@ -71,13 +71,13 @@ def _asked_of(table: str, columns: dict[str, Any], *, is_only: bool) -> list[tup
 
 
 def _rows(columns: dict[str, Any]) -> list[dict[str, str]]:
-    """What is declared of each column of a table."""
+    """The declaration of each column of a table."""
     names = [column["name"] for column in columns["columns"]]
     return [dict(zip(names, row, strict=True)) for row in columns["rows"]]
 
 
 def _listed(columns: dict[str, Any]) -> list[str]:
-    """Columns with a few values that are declared, words before yes and no."""
+    """Columns with a few declared values, text before booleans."""
     rows = _rows(columns)
     words = [row["column"] for row in rows if row["type"] == "text" and "," in row["values"]]
     return words + [row["column"] for row in rows if row["type"] == "boolean"]
@@ -92,5 +92,5 @@ def _count_of(table: str) -> str:
 
 
 def _typed(name: str) -> str:
-    """A name as it is typed: in quotes if it needs them."""
+    """A name as typed: in quotes if necessary."""
     return name if _PLAIN_NAME.fullmatch(name) and name not in statement_words()["keywords"].split() else quoted_name(name)

@@ -1,4 +1,4 @@
-"""What would make an answer better: from its marks and its error bars, and from what another price is predicted to give."""
+"""Suggestions to make an answer more accurate, from its marks and error bars, and from the predicted accuracy at another price."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from lapwing.interfaces.console.questions import PageQuestion
 
 DOUBTFUL = ("noise_only", "meaningless")
 _DOUBTFUL_SHARE = 0.1
-"""Of the cells: from here on the answer could be better."""
+"""The share of doubtful cells above which suggestions are made."""
 _SELECT = re.compile(r"\s*(with|select|\()", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What to try, and, where it is another question, which."""
+    """What to try, and the new question if it is one."""
 
     words: str
     question: PageQuestion | None = None
 
 
 Priced = Callable[[PageQuestion], Awaitable[PriceView | None]]
-"""The price of a question; None where it would be refused."""
+"""Returns the price of a question; None if it would be refused."""
 
 
 async def suggestions(question: PageQuestion, answer: dict[str, Any], price: PriceView, priced: Priced) -> list[Suggestion]:
-    """What to try next, the simplest first; nothing where the answer is good as it is, or was free of noise."""
+    """What to try next, the simplest first; nothing if the answer is good enough, or has no noise."""
     cells = [mark for column in answer["marks"].values() for mark in column]
     doubtful = sum(mark in DOUBTFUL for mark in cells)
     if not answer["intervals"] or not _SELECT.match(question.sql):
@@ -39,34 +39,32 @@ async def suggestions(question: PageQuestion, answer: dict[str, Any], price: Pri
     if doubtful > _DOUBTFUL_SHARE * len(cells) or _are_wide(answer):
         found += await _at_a_higher_price(question, price, priced)
         if len(answer["rows"]) > 1:
-            words = (
-                "Ask for fewer groups: with a coarser key, or with WHERE for the part that matters. Each group then has more people in it."
-            )
+            words = "Ask for fewer groups: use a coarser key, or WHERE for the part that matters. Each group then has more people."
             found.append(Suggestion(words))
     if price.scaled_is_closer and not question.says_terms:
         terms = f"epsilon = {question.epsilon}, scaled_groups = true" if question.epsilon else "scaled_groups = true"
         scaled = PageQuestion(f"{question.sql.rstrip().rstrip(';')}\nWITH PRIVACY ({terms})")
         if await priced(scaled) is not None:
             found.append(
-                Suggestion("Scale the groups to a total that is measured apart: predicted to be clearly closer, by a model.", scaled)
+                Suggestion("Scale the groups, by a model, to a separately measured total: predicted to be clearly more accurate.", scaled)
             )
     return found
 
 
 async def _at_a_higher_price(question: PageQuestion, price: PriceView, priced: Priced) -> list[Suggestion]:
-    """Twice the epsilon: what it would give, and what it would cost, which is more than twice as much."""
+    """Twice the epsilon: its accuracy, and its cost, which is more than twice as much."""
     if question.says_price:
         return []
-    dearer = PageQuestion(question.sql, figure(2 * price.epsilon).replace(",", ""))
-    found = await priced(dearer)
+    pricier = PageQuestion(question.sql, figure(2 * price.epsilon).replace(",", ""))
+    found = await priced(pricier)
     if found is None or found.too_much or found.free:
         return []
     bars = ""
     if found.half_width is not None and price.half_width:
         if found.half_width >= price.half_width:
-            return []  # such as where bounds that were bought for the first price serve it better
+            return []  # for example if bounds that were bought for the first price suit it better
         bars = f" error bars of ±{figure(found.half_width, digits=3)} instead of ±{figure(price.half_width, digits=3)} at 95%;"
-    return [Suggestion(f"Twice the epsilon, {dearer.epsilon}:{bars} costs {found.share} of the budget instead of {price.share}.", dearer)]
+    return [Suggestion(f"Twice the epsilon, {pricier.epsilon}:{bars} costs {found.share} of the budget instead of {price.share}.", pricier)]
 
 
 def _are_wide(answer: dict[str, Any]) -> bool:

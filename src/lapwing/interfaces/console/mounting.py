@@ -1,4 +1,4 @@
-"""The console as part of an application."""
+"""Adds the console to an application."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ROUTERS = (
     declaring.router,
     plain_words.router,
 )
-"""Routers of pages; the last one of :func:`add_console` answers whatever none of them does."""
+"""Routers of pages; :func:`add_console` adds a last one for all other addresses."""
 
 
 def add_console(app: FastAPI) -> None:
-    """Add the pages, and a way to them from the address of the server alone."""
+    """Add the pages, and redirects to them from the server's root."""
     app.include_router(assets.router, include_in_schema=False)
     for router in ROUTERS:
         app.include_router(router)

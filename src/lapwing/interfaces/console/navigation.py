@@ -18,14 +18,14 @@ FLAT_MAX = 7
 
 @dataclass(frozen=True, slots=True)
 class NavigationEntry:
-    """A page of a data set: its name, its address below that of the data set, the act that it needs, and where it is found."""
+    """A page of a data set: its name, its address below that of the data set, the right that it needs, and its group."""
 
     label: str
     path: str
     act: Act
     group: str
     within: str = ""
-    """Pages without an entry that are reached from it, by how their addresses begin."""
+    """The first part of the address of pages that are reached from it and have no entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ ENTRIES = (
     NavigationEntry("Versions", "versions", Act.PREPARE, "Data"),
     NavigationEntry("Incidents", "incidents", Act.SEE_INCIDENTS, "Check"),
 )
-"""In the order they are shown; who may not do it does not see it. Groups are in the order of their first pages."""
+"""In the order they are shown; users without the right do not see the entry. Groups are in the order of their first pages."""
 
 
 def data_set_path(data_set: str, page: str = "", **query: str) -> str:
@@ -65,7 +65,7 @@ def entries_for(identity: Identity, data_set: str) -> list[NavigationEntry]:
 
 
 def navigation(entries: Sequence[NavigationEntry], data_set: str, path: str) -> list[list[NavigationLink]]:
-    """Rows of the navigation of the page at ``path``: all pages, or groups and below them the pages of the one that is open."""
+    """The navigation rows of the page at ``path``: all pages, or the groups and below them the pages of the open group."""
     if len(entries) <= FLAT_MAX:
         return [[_link(entry, data_set, path) for entry in entries]]
     groups: dict[str, list[NavigationEntry]] = {}

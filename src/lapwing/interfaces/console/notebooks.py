@@ -1,4 +1,4 @@
-"""An answer as a notebook, which asks for it again: free, since it was answered. No value is in the file."""
+"""An answer as a notebook that replays it, which is free. The file holds no value."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from lapwing.interfaces.console.questions import PageQuestion
 
 
 def notebook(address: str, data_set: str, question: PageQuestion) -> str:
-    """The notebook, in format 4.5. Foreign texts are Python literals in it."""
+    """The notebook, in format 4.5. Texts of users are Python literals in it."""
     terms = f", epsilon={question.epsilon!r}" if question.epsilon and not question.says_price else ""
     cells = [
         _cell(
             "markdown",
-            "Asked in Lapwing's console. `replay` gives the stored answer and charges nothing. Set `LAPWING_TOKEN` to your API key before.",
+            "Asked in Lapwing's console. `replay` gives the stored answer and charges nothing. Set `LAPWING_TOKEN` to your API key first.",
         ),
         _cell("code", f"import lapwing\n\ndata = lapwing.connect({address.rstrip('/')!r}, data_set={data_set!r})"),
         _cell("code", f"answer = data.replay({question.sql!r}{terms})\nanswer"),

@@ -1,7 +1,7 @@
-"""What an owner answered to the questions about a new data set, as a form carries it, and the declaration that it means.
+"""An owner's answers to the questions about a new data set, as form fields, and the declaration that they make.
 
-Tables are chosen by fields ``take:file:NAME`` and ``take:table:DATABASE:NAME``. Whatever else is about a table or a column has the name
-that it gets in the catalogue in the name of its field.
+Tables are chosen by fields ``take:file:NAME`` and ``take:table:DATABASE:NAME``. The names of other fields contain the name of the table
+or column in the catalogue.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Place = tuple[str, str]
 KINDS = {
     "skip": "leave it out",
     "list": "one of a list of words",
-    "text": "words that nobody listed",
+    "text": "words without a list",
     "whole": "a whole number",
     "number": "a number with decimals",
     "date": "a date",
@@ -45,14 +45,14 @@ _KEY_LIKE = re.compile(r"(^|_)(id|key|uuid|nr|no|number|code)$")
 
 @dataclass(frozen=True, slots=True)
 class TableChoice:
-    """A table that is to be declared: its name in the catalogue, where it is from, and its columns."""
+    """A table to declare: its name in the catalogue, its source, and its columns."""
 
     name: str
     source: str
     columns: tuple[dict[str, Any], ...]
 
     def column(self, name: str) -> dict[str, Any]:
-        """One of the columns; refused where there is none of this name."""
+        """The column of this name; refused if there is none."""
         for column in self.columns:
             if column["name"] == name:
                 return column
@@ -61,7 +61,7 @@ class TableChoice:
 
 @dataclass(frozen=True, slots=True)
 class ProposedLink:
-    """The column that leads from a row to a person, and the reason for proposing it: the database, its name, or none."""
+    """The column that leads from a row to a person, and why it is proposed: the database's keys, its name, or no reason."""
 
     column: str = ""
     to: str = ""
@@ -69,7 +69,7 @@ class ProposedLink:
 
 
 class OwnerAnswers:
-    """Everything that was said so far. Whatever is asked of it that was not said, or makes no sense, is refused."""
+    """All answers so far. A missing or invalid answer raises a refusal when it is needed."""
 
     def __init__(self, new_data: NewDataSets, said: Mapping[str, str]) -> None:
         self._new_data = new_data
@@ -84,9 +84,9 @@ class OwnerAnswers:
         tables = [name.removeprefix("take:table:").partition(":") for name in self.said if name.startswith("take:table:")]
         databases = {database for database, _, _ in tables}
         if not files and not tables:
-            raise CallRefused("body-invalid", "choose one file or table at least")
+            raise CallRefused("body-invalid", "choose at least one file or table")
         if len(databases) + bool(files) > 1:
-            raise CallRefused("body-invalid", "choose files, or tables of one database: they cannot be asked together otherwise")
+            raise CallRefused("body-invalid", "choose files, or tables of one database: others cannot be in one data set")
         chosen = files or [table for _, _, table in tables]
         if len(chosen) > TABLES_MAX:
             raise CallRefused("body-invalid", f"choose at most {TABLES_MAX} tables")
@@ -104,11 +104,11 @@ class OwnerAnswers:
         for table in self.tables:
             if table.name == name:
                 return table
-        raise CallRefused("body-invalid", f"there is no table {name[:63]} among those that you chose")
+        raise CallRefused("body-invalid", f"you have not chosen a table {name[:63]}")
 
     @cached_property
     def references(self) -> dict[Place, Place]:
-        """Columns that the database says to point at others, by names in the catalogue."""
+        """The database's foreign keys, by names in the catalogue."""
         database, _ = self._taken
         if database is None:
             return {}
@@ -118,7 +118,7 @@ class OwnerAnswers:
 
     @property
     def proposed_name(self) -> str:
-        """A name for the data set, from that of its only table, of its database, or of the table that lists the people it protects."""
+        """A name for the data set, from its only table, its database, or the table of the people it protects."""
         database, _ = self._taken
         only = self.tables[0].name if len(self.tables) == 1 or not self.people else self.people[0]
         return (database or only).replace("_", "-").strip("-")
@@ -127,28 +127,28 @@ class OwnerAnswers:
 
     @property
     def proposed_people(self) -> str:
-        """The column that most others point at, as the database says; nothing where it says nothing."""
+        """The column that most foreign keys of the database refer to; empty if there are none."""
         pointed = [".".join(place) for place in self.references.values() if place not in self.references]
         return max(pointed, key=pointed.count, default="")
 
     @cached_property
     def people(self) -> Place | None:
-        """The table and the column that say who is protected; None where single rows are."""
+        """The table and column that identify the protected people; None if single rows are protected."""
         whose = self.said.get("whose", "")
         if whose == ROW:
             return None
         if not whose:
             raise CallRefused(
-                "body-invalid", "choose the column that identifies the owner of a row, or that every row belongs to another person"
+                "body-invalid", "choose the column that identifies the person of a row, or that every row is a different person"
             )
         return self._place(whose)
 
     @property
     def unit(self) -> str:
-        """What one of them is called."""
+        """The name of a unit."""
         called = self.said.get("unit", "").strip()
         if not called:
-            raise CallRefused("body-invalid", "name whom the data set protects, such as patient or customer")
+            raise CallRefused("body-invalid", "name the unit that the data set protects, such as patient or customer")
         return called
 
     def _place(self, written: str) -> Place:
@@ -159,16 +159,16 @@ class OwnerAnswers:
 
     @property
     def others(self) -> list[TableChoice]:
-        """Tables that have to lead to the table of units."""
+        """Tables that must lead to the table of units."""
         return [] if self.people is None else [table for table in self.tables if table.name != self.people[0]]
 
     def proposed_link(self, table: TableChoice) -> ProposedLink:
-        """The column that leads from this table to a person: by the database's keys, else by equal names."""
+        """The column that leads from this table to a person: by the database's keys, otherwise by equal names."""
         assert self.people is not None
         for column in table.columns:
             target = self.references.get((table.name, column["name"]))
             if target is not None and target[0] != table.name:
-                return ProposedLink(column["name"], ".".join(target), "Proposed because the database says so (a foreign key)")
+                return ProposedLink(column["name"], ".".join(target), "Proposed because it is a foreign key in the database")
         names = {column["name"] for column in table.columns}
         if self.people[1] in names:
             return ProposedLink(self.people[1], ".".join(self.people), _SAME_NAME)
@@ -181,21 +181,21 @@ class OwnerAnswers:
 
     @cached_property
     def links(self) -> dict[str, tuple[str, Place]]:
-        """For each other table, the column that leads on, and where to."""
+        """For each other table, the linking column and its target."""
         found = {}
         for table in self.others:
             column, to = self.said.get(f"link-{table.name}", ""), self.said.get(f"to-{table.name}", "")
             if not column or not to:
-                raise CallRefused("body-invalid", f"say which column of {table.name} says whose row it is")
+                raise CallRefused("body-invalid", f"choose the column of {table.name} that identifies the person of a row")
             target = self._place(to)
             if target[0] == table.name:
-                raise CallRefused("body-invalid", f"{table.name} cannot lead to itself", hint="choose a column of another table")
+                raise CallRefused("body-invalid", f"{table.name} cannot link to itself", hint="choose a column of another table")
             found[table.name] = table.column(column)["name"], target
         return found
 
     @cached_property
     def keys(self) -> dict[Place, str]:
-        """Columns that identify a person or lead there, and their types: both ends of a step have the same type."""
+        """Columns that identify or link to a person, and their types: both ends of a link have the same type."""
         if self.people is None:
             return {}
         steps = {(table, column): target for table, (column, target) in self.links.items()}
@@ -208,7 +208,7 @@ class OwnerAnswers:
         return held
 
     def _same(self, place: Place, steps: Mapping[Place, Place]) -> Iterator[Place]:
-        """Columns on the other ends of steps from and to this one, however far."""
+        """All columns that links connect to this one, directly or indirectly."""
         seen, waiting = {place}, [place]
         while waiting:
             here = waiting.pop()
@@ -222,18 +222,18 @@ class OwnerAnswers:
     # -- which values ---------------------------------------------------------------------------------------------------------------
 
     def proposed_column(self, column: dict[str, Any]) -> dict[str, Any]:
-        """A column with the kind that its type says, or that its name lets one guess."""
+        """A column with the kind that its type determines or its name suggests."""
         kind, name = _BY_TYPE.get(column["holds"]), column["name"]
         likely = {"moment": _MOMENT_LIKE, "date": _DAY_LIKE, "whole": _COUNT_LIKE}
         guessed = next((guess for guess, pattern in likely.items() if pattern.search(name)), "skip")
         return {**column, "proposed": kind or guessed, "guessed": kind is None}
 
     def asked_columns(self, table: TableChoice) -> list[dict[str, Any]]:
-        """The columns whose values are asked about: all that are no key."""
+        """The columns whose values the form asks about: all except keys."""
         return [self.proposed_column(column) for column in table.columns if (table.name, column["name"]) not in self.keys]
 
     def columns(self, table: TableChoice, *, keys_alone: bool = False) -> dict[str, ColumnBody]:
-        """The columns that are kept, as catalogues declare them."""
+        """The columns to keep, as catalogues declare them."""
         kept: dict[str, ColumnBody] = {}
         for column in table.columns:
             name, place = column["name"], (table.name, column["name"])
@@ -245,38 +245,38 @@ class OwnerAnswers:
             if kind == "skip":
                 continue
             if kind not in _TYPES:
-                raise CallRefused("body-invalid", f"say what {name} holds")
+                raise CallRefused("body-invalid", f"choose what {name} holds")
             kept[name] = ColumnBody(**{"type": _TYPES[kind], "from": column["from"], **self._values(name, field, kind)})
         if not kept and not keys_alone:
-            raise CallRefused("body-invalid", f"keep one column of {table.name} at least")
+            raise CallRefused("body-invalid", f"keep at least one column of {table.name}")
         return kept
 
     def _values(self, name: str, field: str, kind: str) -> dict[str, Any]:
-        """Which values a column can have, as far as its kind needs it."""
+        """The values that a column can have, if its kind needs them."""
         if kind == "list":
             return {"values": _words(name, self.said.get(f"words-{field}", ""))}
         if kind in ("whole", "number", "date", "moment"):
             least, most = self.said.get(f"least-{field}", "").strip(), self.said.get(f"most-of-{field}", "").strip()
             if not least or not most:
-                message = f"say the least and the most that {name} can be"
-                raise CallRefused("body-invalid", message, hint="too wide is safe; leave it out if in doubt")
-            if kind == "moment":  # a day alone is meant whole: the last one to its end
+                message = f"give the smallest and the largest value that {name} can have"
+                raise CallRefused("body-invalid", message, hint="a range that is too wide is safe; if in doubt, leave the column out")
+            if kind == "moment":  # a date without a time means the whole day
                 least, most = (f"{end}T{time}" if _DAY.fullmatch(end) else end for end, time in ((least, "00:00:00"), (most, _DAY_ENDS)))
             if kind in ("whole", "number") and not (_NUMBER.fullmatch(least) and _NUMBER.fullmatch(most)):
-                raise CallRefused("body-invalid", f"the least and the most of {name} are numbers")
+                raise CallRefused("body-invalid", f"the smallest and the largest value of {name} must be numbers")
             return {"min": least, "max": most}
         return {}
 
     # -- all of it ------------------------------------------------------------------------------------------------------------------
 
     def body(self, *, only_check: bool = False, keys_alone: bool = False) -> DeclaredBody:
-        """Everything that was said, as the HTTP interface takes it; ``keys_alone`` leaves out what has not been asked about yet."""
+        """All answers, as the HTTP interface takes them; ``keys_alone`` leaves out what has not been asked yet."""
         database, _ = self._taken
         said = self.said
         body = {
             "data_set": said.get("name", "").strip() or self.proposed_name,
             "unit": ROW if self.people is None else self.unit,
-            "units": _whole(said.get("units", ""), "about how many there are"),
+            "units": _whole(said.get("units", ""), "the approximate number of units"),
             "description": said.get("description", "").strip()[:1_000] or None,
             "database": database,
             "epsilon": said.get("epsilon", "").strip() or "1",
@@ -286,12 +286,14 @@ class OwnerAnswers:
         try:
             return DeclaredBody(**body, tables=tables)
         except ValueError:
-            hint = "small letters, digits and hyphens, beginning with a letter"
+            hint = "use lower-case letters, digits and hyphens, beginning with a letter"
             raise CallRefused("body-invalid", "the name of the data set cannot be used", hint=hint) from None
 
     def _table(self, table: TableChoice, database: str | None, *, keys_alone: bool) -> TableBody:
         is_people = self.people is not None and self.people[0] == table.name
-        most = _whole(self.said.get("most" if is_people else f"rows-{table.name}", ""), f"how many rows of {table.name} one can have")
+        most = _whole(
+            self.said.get("most" if is_people else f"rows-{table.name}", ""), f"the number of rows of {table.name} that one unit can have"
+        )
         if self.people is None:
             unit, most = ROW, None
         elif is_people:
@@ -310,13 +312,13 @@ class OwnerAnswers:
 
 
 def _words(name: str, written: str) -> list[str]:
-    """The words of a list, one on each line. Blanks around a word are left out, unless it is in quotes; a quote inside is doubled."""
+    """The words of a list, one per line. Blanks around a word are dropped, unless it is in quotes; a quote inside is doubled."""
     lines = [line.strip() for line in _LINE_END.split(written) if line.strip()]
     if not lines:
-        raise CallRefused("body-invalid", f"list the words that {name} can be", hint="or say that nobody listed them")
-    if len(lines) == 1 and "," in lines[0] and not _is_in_quotes(lines[0]):  # a habit from elsewhere: it would be one long word
-        hint = "write each word on a line of its own; where the comma belongs to the only word, put it in quotes"
-        raise CallRefused("body-invalid", f"the words of {name} stand on one line", hint=hint)
+        raise CallRefused("body-invalid", f"list the words that {name} can be", hint="or choose words without a list")
+    if len(lines) == 1 and "," in lines[0] and not _is_in_quotes(lines[0]):  # a common mistake: it would be one long word
+        hint = "write each word on a separate line; if the comma belongs to the only word, put the word in quotes"
+        raise CallRefused("body-invalid", f"the words of {name} are on one line", hint=hint)
     return list(dict.fromkeys(line[1:-1].replace('""', '"') if _is_in_quotes(line) else line for line in lines))
 
 
@@ -329,5 +331,5 @@ def _whole(written: str, what: str) -> int | None:
     if not text:
         return None
     if not text.isdecimal() or not 1 <= int(text) <= 10**9:
-        raise CallRefused("body-invalid", f"{what} is a whole number, or left empty")
+        raise CallRefused("body-invalid", f"{what} must be a whole number or empty")
     return int(text)

@@ -20,7 +20,7 @@ from lapwing.interfaces.http.failures import seen_of
 from lapwing.interfaces.http.problems import status_of
 
 FRAGMENT = "x-fragment"
-"""Header of a request by a script, which wants a part of a page."""
+"""The header of a script's request for a part of a page."""
 _ASKED = re.compile(rf"({ROOT}/d/[^/]+)/(?:ask|price)")
 
 
@@ -41,12 +41,12 @@ class PageRoute(APIRoute):
 
 
 def pages() -> APIRouter:
-    """A router for pages; they are no part of the description of the HTTP interface."""
+    """A router for pages; they are not in the description of the HTTP interface."""
     return APIRouter(prefix=ROOT, route_class=PageRoute, include_in_schema=False)
 
 
 async def failure_page(request: Request, error: Exception) -> Response:
-    """The view of an error, as a page or, for a script, as a part of one."""
+    """An error as a page or, for a script, as a part of one."""
     seen = seen_of(request, error)
     status = status_of(seen)
     is_fragment = FRAGMENT in request.headers
@@ -64,4 +64,4 @@ async def _wanted(request: Request) -> str | None:
     try:
         return None if asked is None else f"{asked[1]}/ask?q={PageQuestion.of_form(await sent_form(request)).token()}"
     except LapwingError:
-        return None  # no form, or a statement too long for an address
+        return None  # not a form, or a statement too long for an address

@@ -13,13 +13,13 @@ _ACCURACY = ("noise", "average", "selection", "scaled")
 """Lines of an explanation that say how accurate an answer would be."""
 _TOLD_APART = frozenset({"price", "closer", *_ACCURACY})
 DEVIATIONS_AT_95 = 1.96
-"""So many predicted deviations are half the width of an error bar of 95 %."""
+"""Half the width of a 95 % error bar, in predicted standard deviations."""
 _LAW_AND_ERROR = re.compile(r"(?P<law>gaussian|laplace), (?P<error>±[^;]*)")
 
 
 @dataclass(frozen=True, slots=True)
 class PriceView:
-    """What is shown of a price."""
+    """A price as the page shows it."""
 
     epsilon: float
     share: str
@@ -30,18 +30,18 @@ class PriceView:
     is_large: bool
     """It takes so much of the budget that the analyst must confirm it."""
     accuracy: tuple[tuple[str, str], ...]
-    """Outputs, and how far off each may be."""
+    """The outputs and their predicted errors."""
     about: tuple[tuple[str, str], ...]
-    """Everything else that is worth knowing."""
+    """All other lines of the explanation."""
     half_width: float | None
-    """The predicted error of the first output that has one, for trading price against accuracy."""
+    """The predicted error of the first output that has one, to trade price against accuracy."""
     scaled_is_closer: bool
     seen: str
-    """The price itself, to be sent along: what is paid is a price that was on the screen."""
+    """The price, which the form sends back: only a price that was on the screen is charged."""
 
 
 def price_view(explained: dict[str, Any]) -> PriceView:
-    """From the reply to ``explain``."""
+    """The view of a reply to ``explain``."""
     lines, cost, values = explained["lines"], explained["cost"], explained["values"]
     stored, free = bool(values.get("stored")), bool(cost["free"] or values.get("stored"))
     errors = list((values.get("predicted_error") or {}).values())
@@ -61,7 +61,7 @@ def price_view(explained: dict[str, Any]) -> PriceView:
 
 
 def _named(text: str) -> tuple[str, str]:
-    """``n: gaussian, ±222 at 95%`` as what it is about and what is said of it, with the error before the kind of noise."""
+    """``n: gaussian, ±222 at 95%`` as the output's name and a text with the error before the kind of noise."""
     name, separator, said = text.partition(": ")
     if not separator:
         return "", text

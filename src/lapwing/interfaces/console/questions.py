@@ -1,4 +1,4 @@
-"""A statement and its price, as a form sends them and as an address keeps them: an answer can be sent to a colleague as a link."""
+"""A statement and its price, from a form or in an address, so that an answer can be sent to a colleague as a link."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from lapwing.interfaces.http.shapes import AskedBody
 from lapwing.interfaces.http.statement_words import says_price, says_terms
 
 TOKEN_LENGTH_MAX = 24_000
-"""Longest form in an address; servers and proxies refuse longer ones."""
+"""The longest token in an address; servers and proxies refuse longer ones."""
 _TEXT_MAX = 70_000
 
 
 @dataclass(frozen=True, slots=True)
 class PageQuestion:
-    """What is asked. Without an epsilon the price is what the statement says, or the data set's own."""
+    """A question. Without an epsilon, the price is the statement's own or the data set's default."""
 
     sql: str
     epsilon: str = ""
 
     @classmethod
     def of_form(cls, form: Mapping[str, str]) -> PageQuestion:
-        """What was typed; browsers send line ends as two characters, and places in the text would be off."""
+        """The question in a form. Browsers send line ends as two characters, which would shift positions in the text."""
         return cls(form.get("sql", "").replace("\r\n", "\n"), form.get("epsilon", "").strip())
 
     @classmethod
     def of_token(cls, token: str) -> PageQuestion:
-        """What an address keeps; ``body-invalid`` where it keeps something else."""
+        """The question in an address; ``body-invalid`` if the token is invalid."""
         try:
             if len(token) > TOKEN_LENGTH_MAX:
                 raise ValueError
@@ -42,9 +42,9 @@ class PageQuestion:
             if not isinstance(kept, list) or [type(part) for part in kept] != [str, str]:
                 raise ValueError
             sql, epsilon = kept
-            f"{sql}{epsilon}".encode()  # half a character is none
+            f"{sql}{epsilon}".encode()  # a lone surrogate cannot be encoded
         except (ValueError, RecursionError, zlib.error) as error:
-            raise CallRefused("body-invalid", "the address is not complete", hint="open it from the history, or ask again") from error
+            raise CallRefused("body-invalid", "the address is incomplete", hint="open it from the history, or ask again") from error
         return cls(sql, epsilon)
 
     def token(self) -> str:
@@ -57,7 +57,7 @@ class PageQuestion:
 
     @property
     def says_terms(self) -> bool:
-        """Whether the statement has a clause ``WITH PRIVACY (..)`` of its own."""
+        """Whether the statement has its own clause ``WITH PRIVACY (..)``."""
         return says_terms(self.sql)
 
     @property
@@ -66,7 +66,7 @@ class PageQuestion:
         return says_price(self.sql)
 
     def body(self) -> AskedBody:
-        """What the HTTP interface is sent. A price in the statement goes before the one beside it."""
+        """The request body for the HTTP interface. A price in the statement takes precedence over the field."""
         try:
             return AskedBody(sql=self.sql, epsilon=None if self.says_price or not self.epsilon else self.epsilon)
         except ValidationError as error:

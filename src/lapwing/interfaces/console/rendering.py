@@ -1,4 +1,4 @@
-"""Templates to pages: every text is escaped, and each page says what a browser may load for it: files of this server and no more."""
+"""Renders templates: every text is escaped, and each page allows the browser to load only files of this server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @cache
 def environment() -> Environment:
-    """The templates. A name that is not known is an error, not an empty place."""
+    """The templates. An unknown name is an error, not an empty text."""
     found = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -41,7 +41,7 @@ def environment() -> Environment:
 def rendered(
     request: Request, template: str, *, status: int = 200, identity: Identity | None = None, token: str = "", **values: Any
 ) -> HTMLResponse:
-    """A page. ``token`` belongs into every form of it; ``data_set``, where it is among the values, has its navigation shown."""
+    """A page. ``token`` is for its forms; if ``data_set`` is among the values, the page shows the data set's navigation."""
     nonce = secrets.token_urlsafe(16)
     data_set = values.get("data_set")
     around = {
@@ -57,7 +57,7 @@ def rendered(
 
 
 def policy(nonce: str) -> str:
-    """What a page may load: files of this server. Styles that the editor makes carry the nonce of the page; scripts are files alone."""
+    """What a page may load: files of this server. Styles that the editor creates carry the page's nonce; scripts can only be files."""
     return (
         "default-src 'none'; script-src 'self'; "
         f"style-src 'self' 'nonce-{nonce}'; img-src 'self'; font-src 'self'; connect-src 'self'; "
@@ -66,7 +66,7 @@ def policy(nonce: str) -> str:
 
 
 def _picture_of_word(key: str, name: str) -> Markup:
-    """The picture of a term; ``name`` keeps its id apart from the same picture elsewhere on the page."""
+    """The picture of a term; ``name`` makes its id unique if the page shows the picture twice."""
     return Markup(picture(BY_KEY[key], name=name))
 
 

@@ -1,6 +1,6 @@
-"""What a refused statement could be instead: texts that can be taken with a click. Each is offered only if it would be answered.
+"""Rewrites of a refused statement, which the user can accept with a click. Each is offered only if it would be answered.
 
-They follow from the hint of the refusal and its place in the text, so they are made of what the analyst typed and of public names.
+They follow from the refusal's hint and position, so they contain only what the analyst typed and public names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lapwing.errors import LapwingError, Span
 
 _MEANT = re.compile(r"did you mean '([^']+)'\?")
 _WRITTEN_AS = re.compile(r"^write it as ('[^']*')$")
-# Each pattern takes a time that grows with the text and not with its square: they run on whatever was typed.
+# Each pattern runs in linear time, because users can type anything.
 _NAMES = re.compile(r"SELECT\s+(?P<names>[\w.]+(?:\s*,\s*[\w.]+)*)\s+(?P<rest>FROM\b.*)", re.IGNORECASE | re.DOTALL)
 _STAR = re.compile(r"SELECT\s+\*\s+(?P<rest>FROM\b.*)", re.IGNORECASE | re.DOTALL)
 _AFTER_ROWS = re.compile(r"(?<=\s)(GROUP\s+BY|HAVING|ORDER\s+BY|LIMIT|WITH\s+PRIVACY)\b", re.IGNORECASE)
@@ -22,14 +22,14 @@ _GROUPED = re.compile(r"\bGROUP\s+BY\s+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Another statement, and in a few words what is done."""
+    """Another statement, and a short description of the change."""
 
     words: str
     sql: str
 
 
 def rewrites(sql: str, error: LapwingError) -> Iterator[Rewrite]:
-    """Candidates, the most likely first; whether they are answered has still to be found out."""
+    """Candidates, the most likely first; the caller must check whether they would be answered."""
     span, hint = error.span, error.hint or ""
     if span is not None:
         if meant := _MEANT.search(hint):
@@ -51,7 +51,7 @@ def rewrites(sql: str, error: LapwingError) -> Iterator[Rewrite]:
 
 
 def _without_groups(text: str) -> str:
-    """What comes before the clauses that follow on rows."""
+    """The text before GROUP BY and the clauses after it."""
     found = _AFTER_ROWS.search(text)
     return text if found is None else text[: found.start()].rstrip()
 

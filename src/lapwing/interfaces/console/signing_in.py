@@ -1,4 +1,4 @@
-"""Signing in with an API key or at the OpenID provider, and signing out."""
+"""Sign-in with an API key or at the OpenID provider, and sign-out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from lapwing.interfaces.http.identity.sessions import SignedIn
 router = pages()
 _OWN_PAGE = re.compile(rf"{ROOT}/[A-Za-z0-9._~/?=&%+-]*")
 _SIGNING = "-signing"
-"""Ends the name of the cookie that holds what the provider's reply is checked by."""
+"""The suffix of the cookie with the values that the provider's reply is checked against."""
 
 
 def own_page(wanted: str) -> str:
@@ -71,7 +71,7 @@ def sign_in(
 
 @router.get("/sign-in/provider")
 def to_the_provider(request: Request, app_state: Annotated[AppState, Depends(app_state_of)], next: str = "") -> Response:
-    """On to the OpenID provider. What its reply is checked by stays in this browser."""
+    """Redirect to the OpenID provider. The values to check its reply against stay in this browser."""
     request.state.act = "sign-in"
     if app_state.provider is None:
         raise CallRefused("not-found", "there is nothing at this address")
@@ -114,7 +114,7 @@ def sign_out(visit: Annotated[Visit, Depends(visiting)]) -> Response:
 
 
 def begun(request: Request, app_state: AppState, who: SignedIn, wanted: str) -> Response:
-    """A new session under a new name, and on to the page that was wanted."""
+    """Begin a new session with a new cookie, and redirect to the requested page."""
     sessions, before = app_state.identities.sessions, cookie_of(request, app_state)
     if before:
         sessions.end(before)

@@ -1,7 +1,7 @@
-"""Who visits a page, and whether they may: the session in the cookie, the token in every form, and rights as everywhere.
+"""Authentication and authorization of page visits: the session cookie, a token in every form, and the usual rights.
 
-A page depends on :func:`visiting`, or on ``visiting_to(act)`` where it is about a data set. Whatever is not a GET is refused there unless
-it carries the token of the visitor's own session, so no page can forget to look.
+A page depends on :func:`visiting`, or on ``visiting_to(act)`` if it is about a data set. These refuse any request except a GET unless it
+carries the token of the visitor's own session, so no page can forget the check.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Visit:
     """Fields that were sent, each once; none on a GET."""
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """The page that a template makes."""
+        """The page rendered from a template."""
         token = form_token(self.app_state, cookie_of(self.request, self.app_state))
         return rendered(self.request, template, status=status, identity=self.identity, token=token, **values)
 
@@ -49,12 +49,12 @@ class Visit:
 
 @dataclass(frozen=True)
 class DataSetVisit(Visit):
-    """The same on a data set, by a user with the right for the page. ``call`` is what routes of the HTTP interface take."""
+    """A visit to a page of a data set, by a user with the right for it. ``call`` is the argument of the HTTP interface's routes."""
 
     call: AuthorizedRequest
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """The page that a template makes, with the navigation of the data set."""
+        """The page rendered from a template, with the navigation of the data set."""
         return super().page(template, status=status, data_set=self.call.served.data_set_id, **values)
 
 
@@ -65,22 +65,22 @@ def is_secure(app_state: AppState) -> bool:
 
 
 def cookie_name(app_state: AppState, kind: str = "") -> str:
-    """The prefix lets a browser take it from this host alone, over TLS alone."""
+    """The name of a cookie. Its prefix makes browsers accept it only from this host and only over TLS."""
     return ("__Host-lapwing" if is_secure(app_state) else "lapwing") + kind
 
 
 def cookie_of(request: Request, app_state: AppState) -> str:
-    """What the browser holds; nothing where it holds nothing."""
+    """The browser's cookie; empty if there is none."""
     return request.cookies.get(cookie_name(app_state), "")
 
 
 def set_cookie(response: Response, app_state: AppState, value: str, *, name: str = "") -> None:
-    """Have the browser hold this: out of reach of scripts, and not sent along with what other sites make it send."""
+    """Set a cookie that scripts cannot read and that is not sent with requests from other sites."""
     response.set_cookie(cookie_name(app_state, name), value, path="/", httponly=True, samesite="lax", secure=is_secure(app_state))
 
 
 def new_cookie() -> str:
-    """For visitors who are not signed in: their forms have a token too."""
+    """A cookie for visitors who are not signed in: their forms have a token too."""
     return secrets.token_urlsafe(32)
 
 
@@ -91,7 +91,7 @@ def form_token(app_state: AppState, cookie: str) -> str:
 
 
 def identity_in(app_state: AppState, session: SignedIn) -> Identity | None:
-    """Who that is, and what they may do now; None where the key is not good any more."""
+    """The identity of a session with its current rights; None if its key is no longer valid."""
     if session.key_id:
         return app_state.identities.of_key_id(session.key_id)
     return Identity(session.name, app_state.identities.granted_to(session.name, session.groups), "console, by the OpenID provider")
@@ -108,7 +108,7 @@ def signed_in(request: Request, app_state: Annotated[AppState, Depends(app_state
 
 
 async def sent_form(request: Request) -> Mapping[str, str]:
-    """The fields of a form; of a field that is sent twice, the last."""
+    """The fields of a form; if a field is sent twice, the last value."""
     if request.method in _SAFE:
         return {}
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
@@ -120,15 +120,15 @@ async def sent_form(request: Request) -> Mapping[str, str]:
 
 
 def require_own_form(request: Request, app_state: AppState, form: Mapping[str, str]) -> None:
-    """Refuse what was not sent from a page of this visitor's."""
+    """Refuse a request that was not sent from one of this visitor's pages."""
     if request.method in _SAFE:
         return
     cookie = cookie_of(request, app_state)
-    # A browser says where a request comes from; a site that shares our domain is still another site.
+    # The browser reports where a request comes from; a site that shares our domain is also foreign.
     foreign = request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
     right = hmac.compare_digest(form_token(app_state, cookie).encode(), form.get(TOKEN_FIELD, "").encode())
     if foreign or not cookie or not right:
-        message = "the form was not sent from a page of yours, or you have signed in again since"
+        message = "the form was not sent from one of your pages, or you have signed in again since"
         raise CallRefused("form-foreign", message, hint="load the page again")
 
 
@@ -138,7 +138,7 @@ def visiting(
     identity: Annotated[Identity, Depends(signed_in)],
     form: Annotated[Mapping[str, str], Depends(sent_form)],
 ) -> Visit:
-    """The dependency of a page that is about no data set."""
+    """The dependency of a page that is not about a data set."""
     require_own_form(request, app_state, form)
     return Visit(request, app_state, identity, form)
 
@@ -148,7 +148,7 @@ def visiting_to(act: Act) -> Callable[..., DataSetVisit]:
 
     def visited(
         visit: Annotated[Visit, Depends(visiting)],
-        call: AuthorizedRequest = Depends(to(act, signed_in)),  # noqa: B008  (an annotation is read where ``act`` is not known)
+        call: AuthorizedRequest = Depends(to(act, signed_in)),  # noqa: B008  (annotations are evaluated where ``act`` is unknown)
     ) -> DataSetVisit:
         return DataSetVisit(visit.request, visit.app_state, visit.identity, visit.form, call)
 

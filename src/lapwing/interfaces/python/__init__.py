@@ -1,1 +1,1 @@
-"""What an analyst imports: data sets, answers, prices. No privacy logic here."""
+"""The Python API for analysts: data sets, answers, prices. No privacy logic here."""

@@ -12,14 +12,14 @@ _BYTES_MAX = 65_536
 
 
 def token_in(file: Path) -> str:
-    """The token in a file: its only line. Refused (``token-file``) where others than its owner may read it."""
+    """The token in a file: its only line. Refused (``token-file``) if anybody but its owner may read it."""
     try:
         with file.open("rb") as stream:
             if os.fstat(stream.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise LapwingError("token-file", "others than its owner may use the file of the token", hint=f"chmod 600 {file.name}")
+                raise LapwingError("token-file", "users other than its owner have access to the token file", hint=f"chmod 600 {file.name}")
             text = stream.read(_BYTES_MAX).decode("ascii").strip()
     except (OSError, UnicodeDecodeError):
-        raise LapwingError("token-file", "the file of the token cannot be read") from None
+        raise LapwingError("token-file", "the token file cannot be read") from None
     if not text:
-        raise LapwingError("token-file", "the file of the token is empty")
+        raise LapwingError("token-file", "the token file is empty")
     return text

@@ -1,4 +1,4 @@
-"""What a server refuses, as the errors that the library raises itself: code, text, hint and place are the same."""
+"""A server's refusals as the library's own errors, with the same code, text, hint and place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def error_of(status: int, body: bytes) -> LapwingError:
         fields: Any = json.loads(body)
         code, message = str(fields["code"]), str(fields["title"])
     except (ValueError, KeyError, TypeError):
-        return LedgerError("server-reply", f"the server answered {status}, in a way that is not Lapwing's")
+        return LedgerError("server-reply", f"the server answered {status} with a reply that is not Lapwing's")
     if code == "incident":
         return Incident()
     span = fields.get("span")

@@ -1,7 +1,7 @@
-"""A data set on a server, asked in the same words as a local one: ``lapwing.connect("https://host:8765", token=...)``.
+"""A data set on a server, with the same methods as a local one: ``lapwing.connect("https://host:8765", token=...)``.
 
-``connect_async`` gives the same to be awaited. It sends over the same transport, in threads of its own: the standard library has no HTTP
-client for coroutines, and a dependency for one would be one more thing that holds the token.
+``connect_async`` returns an awaitable version. It sends over the same transport in its own threads: the standard library has no HTTP
+client for coroutines, and another dependency would be one more component that handles the token.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from lapwing.releases.request import QuantileRequest
 
 TOKEN_VARIABLE = "LAPWING_TOKEN"
-"""Where the token is looked for when none is given."""
+"""The environment variable of the token, if none is given."""
 PAUSE_SECONDS_MAX = 10.0
 THREADS_MAX = 64
-"""Requests of an :class:`AsyncDataSet` that are on their way at once."""
+"""How many requests of an :class:`AsyncDataSet` are in flight at once."""
 Result = TypeVar("Result")
 
 
 class RemoteDataSet:
-    """A data set on a server. Who asks is said by the token; with ``keys``, the receipt of every answer is checked here."""
+    """A data set on a server. The token identifies the analyst; with ``keys``, the receipt of every answer is checked locally."""
 
     def __init__(self, transport: Transport, data_set: str, *, keys: Path | None = None) -> None:
         self._transport = transport
@@ -70,9 +70,9 @@ class RemoteDataSet:
 
     @with_options
     def ask(self, sql: str, *, request_id: str | None = None, waiting: Waiting | None = None, **options: Unpack[AskArguments]) -> Answer:
-        """Answer a statement, as a local data set does. A connection that breaks costs nothing: the request has a name, and is sent again.
+        """Answer a statement, as a local data set does. A broken connection costs nothing: the request has a name and is sent again.
 
-        A long answer is waited for; a terminal or a notebook shows it, or ``waiting`` is told.
+        If the answer takes long, a terminal or a notebook shows the elapsed time, or ``waiting`` is called.
         """
         body = _question(sql, options)
         key = secrets.token_hex(16) if request_id is None else request_id
@@ -88,7 +88,7 @@ class RemoteDataSet:
 
     @with_options
     def replay(self, sql: str, **options: Unpack[AskArguments]) -> Answer:
-        """The answer to what was answered before; refused (``not-answered-before``) where it would cost something."""
+        """The stored answer to a statement; refused (``not-answered-before``) if it would cost something."""
         return self._read(self._send("POST", "replay", body=_question(sql, options), headers={"Accept": MEDIA_TYPE}))
 
     @with_options
@@ -104,16 +104,16 @@ class RemoteDataSet:
         return tuple(self._send("GET").json()["tables"])
 
     def describe(self, table: str | None = None) -> Answer:
-        """What is declared of a table's columns; without a table, which tables there are. Free."""
+        """The declarations of a table's columns; without a table, the list of tables. Free."""
         return self.ask("SHOW TABLES" if table is None else f"DESCRIBE {_quoted(table)}")
 
     @property
     def budget(self) -> BudgetView:
-        """What the data set has and has spent."""
+        """The budget of the data set, and what is spent of it."""
         return budget_view(self._send("GET", "budget").json()["exact"])
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
-        """Newest entries of the ledger first: those of whoever asks, or all of them for owners and auditors."""
+        """Entries of the ledger, newest first: the analyst's own, or all of them for owners and auditors."""
         told = self._send("GET", "history", query=f"?limit={limit}").json()
         try:
             return tuple(entry_value(fields, "rho" if "rho" in fields else "epsilon") for fields in told["entries"])
@@ -121,14 +121,14 @@ class RemoteDataSet:
             raise LedgerError("server-reply", "the server's history cannot be read") from error
 
     def receipt(self, charge: int) -> Receipt:
-        """The signed receipt of a charge; ``receipt-missing`` where there is none that whoever asks may see."""
+        """The signed receipt of a charge; ``receipt-missing`` if there is none, or you may not see it."""
         receipt = receipt_value(json.dumps(self._send("GET", "receipts", str(charge)).json()["receipt"]))
         if self._keys is not None:
             check(receipt, self._keys)
         return receipt
 
     def request(self, share: float, *, reason: str = "") -> int:
-        """Ask the owners for this share of the whole budget, from 0 to 1; the number of the proposal."""
+        """Ask the owners for this share of the whole budget, from 0 to 1; returns the number of the proposal."""
         return int(self._send("POST", "requests", body={"share": share, "reason": reason}, again=False).json()["proposal"])
 
     def release(
@@ -140,17 +140,17 @@ class RemoteDataSet:
         rows_per_unit: int | None = None,
         shares: Sequence[Number] = (),
     ) -> RemoteReleasePlan:
-        """Plan a release of one table, as a local data set does; ``run()`` charges once, and what it gives answers without the server."""
+        """Plan a release of one table, as a local data set does; ``run()`` charges once, and its result answers without the server."""
         price, divided = None if epsilon is None else _number(epsilon), [_number(share) for share in shares]
         body = release_body(wanted, name=name, table=table, epsilon=price, rows_per_unit=rows_per_unit, shares=divided)
         return self._releases.planned(body)
 
     def releases(self) -> tuple[RemoteRelease, ...]:
-        """What was released of the newest version, newest first; of each name, the newest. Free."""
+        """The releases of the newest version, newest first; of each name, only the newest. Free."""
         return self._releases.listed()
 
     def release_named(self, name: str) -> Release:
-        """The newest release of this name, brought here. Free."""
+        """Download the newest release of this name. Free."""
         return self._releases.named(name)
 
     @property
@@ -158,14 +158,14 @@ class RemoteDataSet:
         return RemoteReleases(self._send, self._told, self._keys)
 
     def _told(self, reply: Reply) -> Answer:
-        """An answer that is read off a release that was checked when it was bought, and has no receipt of its own."""
+        """An answer computed from a release. It has no receipt: the release's own receipt was checked at its purchase."""
         try:
             return unpacked(reply.body)
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise LedgerError("server-reply", "the server's answer cannot be read") from error
 
     def _asked(self, body: dict[str, Any], key: str) -> Answer | float:
-        """The answer, or after how many seconds to ask for it again under the same name."""
+        """The answer, or after how many seconds to send the request again with the same name."""
         reply = self._send("POST", "ask", body=body, headers={"Idempotency-Key": key, "Accept": MEDIA_TYPE})
         return self._read(reply) if reply.status != 202 else min(float(reply.headers.get("retry-after", "1")), PAUSE_SECONDS_MAX)
 
@@ -173,7 +173,7 @@ class RemoteDataSet:
         try:
             answer = unpacked(reply.body)
         except (ValueError, KeyError, TypeError, OSError) as error:
-            raise LedgerError("server-reply", "the server's answer cannot be read; it is paid for: asking again is free") from error
+            raise LedgerError("server-reply", "the server's answer cannot be read; it is paid for, so asking again is free") from error
         if self._keys is not None:
             answer.check_receipt(self._keys)
         return answer
@@ -185,9 +185,9 @@ class RemoteDataSet:
 
 
 class AsyncDataSet:
-    """A data set on a server, to be awaited; up to ``THREADS_MAX`` requests are on their way at once.
+    """A data set on a server, with coroutines; up to ``THREADS_MAX`` requests are in flight at once.
 
-    Whoever cancels the waiting does not cancel the statement: it may have been charged, and its ``request_id`` gives its answer.
+    Cancelling the wait does not cancel the statement: it may be charged, and the same ``request_id`` then returns its answer.
     """
 
     def __init__(self, data_set: RemoteDataSet) -> None:
@@ -205,14 +205,14 @@ class AsyncDataSet:
         return f"<AsyncDataSet {self.name!r}>"
 
     async def close(self) -> None:
-        """Give up the threads; what was sent is not waited for."""
+        """Stop the threads, without waiting for requests in flight."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     @with_options
     async def ask(
         self, sql: str, *, request_id: str | None = None, waiting: Waiting | None = None, **options: Unpack[AskArguments]
     ) -> Answer:
-        """As :meth:`RemoteDataSet.ask`; ``waiting`` is told whenever the server says that it takes longer."""
+        """As :meth:`RemoteDataSet.ask`; ``waiting`` is called whenever the server reports that it takes longer."""
         body, key = _question(sql, options), secrets.token_hex(16) if request_id is None else request_id
         start = time.monotonic()
         while True:
@@ -242,7 +242,7 @@ class AsyncDataSet:
         return await self._run(lambda: self._data_set.describe(table))
 
     async def budget(self) -> BudgetView:
-        """What the data set has and has spent."""
+        """The budget of the data set, and what is spent of it."""
         return await self._run(lambda: self._data_set.budget)
 
     async def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
@@ -284,7 +284,7 @@ class AsyncDataSet:
 
 
 class AsyncReleasePlan:
-    """A release on a server with its price, to be bought by awaiting."""
+    """The plan of a release on a server, with its price and a coroutine to buy it."""
 
     def __init__(self, planned: RemoteReleasePlan, run: Callable[[Callable[[], Release]], Awaitable[Release]]) -> None:
         self._planned, self._run = planned, run
@@ -308,7 +308,7 @@ async def connect_async(
     seconds: float = CONNECT_SECONDS,
     context: ssl.SSLContext | None = None,
 ) -> AsyncDataSet:
-    """The same as :func:`connect`, to be awaited."""
+    """The same as :func:`connect`, as a coroutine."""
     opened = await asyncio.to_thread(lambda: connect(url, token=token, data_set=data_set, keys=keys, seconds=seconds, context=context))
     return AsyncDataSet(opened)
 
@@ -324,8 +324,8 @@ def connect(
 ) -> RemoteDataSet:
     """A data set on a server. ``token`` is an API key or a token of the server's OpenID provider; without it, ``LAPWING_TOKEN`` is used.
 
-    ``data_set`` may be left out where there is one. ``keys`` is a directory with the owner's public keys: then an answer whose receipt is
-    missing or not signed with one of them is refused. ``context`` names certificates that the system does not know.
+    ``data_set`` may be left out if there is only one. ``keys`` is a directory with the owner's public keys: an answer whose receipt is
+    missing or not signed with one of them is then refused. ``context`` can trust certificates that the system does not know.
     """
     shown = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
     if not shown:
@@ -333,9 +333,9 @@ def connect(
     transport = Transport(url, shown, seconds=seconds, context=context)
     seen: list[str] = transport.send("GET", ("v1", "data-sets")).json()["data_sets"]
     if data_set is None and len(seen) != 1:
-        raise LapwingError("data-set-missing", f"name one of the data sets: {', '.join(seen)}" if seen else "you may see no data set there")
+        raise LapwingError("data-set-missing", f"name one of the data sets: {', '.join(seen)}" if seen else "you may see no data set")
     if data_set is not None and data_set not in seen:
-        raise LapwingError("data-set-missing", "there is no such data set, or none that you may see")
+        raise LapwingError("data-set-missing", "there is no such data set, or you may not see it")
     return RemoteDataSet(transport, seen[0] if data_set is None else data_set, keys=None if keys is None else Path(keys))
 
 
@@ -345,7 +345,7 @@ def _question(sql: str, options: AskArguments) -> dict[str, Any]:
 
 
 def _number(value: Number) -> str | float:
-    """A number as it is sent: what is exact stays exact."""
+    """A number for JSON; an exact one is sent as text."""
     return value if isinstance(value, float) else str(value)
 
 

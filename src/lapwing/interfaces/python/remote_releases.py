@@ -1,4 +1,4 @@
-"""Releases on a server, in the words of local ones: planned and bought there, then brought here, where they answer without a server."""
+"""Releases on a server, with the methods of local ones: planned and bought there, then downloaded to answer without a server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Send = Callable[..., Reply]
 
 @dataclass(frozen=True, slots=True)
 class RemoteReleases:
-    """The releases of a data set on a server; with ``keys``, receipts are checked here."""
+    """The releases of a data set on a server; with ``keys``, receipts are checked locally."""
 
     send: Send
     read: Callable[[Reply], Answer]
@@ -41,14 +41,14 @@ class RemoteReleases:
         return RemoteReleasePlan(self, body, str(told["text"]), cost_value(told["cost"]))
 
     def bought(self, body: dict[str, Any], key: str) -> Release | float:
-        """The release, or after how many seconds to ask for it again under the same name."""
+        """The release, or after how many seconds to send the request again with the same name."""
         reply = self.send("POST", "releases", body=body, headers={"Idempotency-Key": key, "Accept": FILE})
         if reply.status == 202:
             return min(float(reply.headers.get("retry-after", "1")), PAUSE_SECONDS_MAX)
         return self.opened(reply.body)
 
     def listed(self) -> tuple[RemoteRelease, ...]:
-        """What was released of the newest version."""
+        """The releases of the newest version."""
         return tuple(RemoteRelease(self, fields) for fields in self.send("GET", "releases").json()["releases"])
 
     def named(self, name: str) -> Release:
@@ -64,14 +64,12 @@ class RemoteReleases:
         except LapwingError as error:
             if error.code != "release-file":
                 raise
-            raise LedgerError(
-                "server-reply", "the server's release cannot be read; what was bought is free when asked for again"
-            ) from error
+            raise LedgerError("server-reply", "the server's release cannot be read; it is paid for, so asking again is free") from error
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteReleasePlan:
-    """A release on a server with its price, before it is paid."""
+    """The plan of a release on a server, with its price."""
 
     _there: RemoteReleases
     _body: dict[str, Any]
@@ -86,7 +84,7 @@ class RemoteReleasePlan:
         return self._text
 
     def run(self, *, request_id: str | None = None) -> Release:
-        """Buy it: one charge for all of it. The same release again is free. What comes back answers without the server."""
+        """Buy it: one charge for all of it. The same release again is free. The result answers without the server."""
         key = secrets.token_hex(16) if request_id is None else request_id
 
         def work() -> Release:
@@ -100,7 +98,7 @@ class RemoteReleasePlan:
 
 
 class RemoteRelease:
-    """A release on a server: the server answers from it, or it is brought here."""
+    """A release on a server: the server answers from it, or it is downloaded."""
 
     def __init__(self, there: RemoteReleases, fields: dict[str, Any]) -> None:
         self._there = there
@@ -125,7 +123,7 @@ class RemoteRelease:
         return is_covered(lambda: self.query(sql, dialect=dialect))
 
     def table(self, *, rows: int | None = None) -> pa.Table:
-        """Synthetic rows, made here."""
+        """Synthetic rows, generated locally."""
         return self.opened().table(rows=rows)
 
     def opened(self) -> Release:
@@ -142,7 +140,7 @@ def release_body(
     rows_per_unit: int | None,
     shares: list[str | float],
 ) -> dict[str, Any]:
-    """A release as it is asked for."""
+    """The request body for a release."""
     from lapwing.releases.request import wanted_fields
 
     optional = {"table": table, "epsilon": epsilon, "rows_per_unit": rows_per_unit, "shares": shares or None}

@@ -1,4 +1,4 @@
-"""Requests to a server, with the standard library alone. One that may be sent twice is, when the connection breaks."""
+"""Requests to a server, using only the standard library. Safe requests are sent again when the connection breaks."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from lapwing.interfaces.python.problems import error_of
 
 CONNECT_SECONDS = 30
 ATTEMPTS_MAX = 4
-"""Times that a request is sent when the connection breaks or the server is busy."""
+"""How often a request is sent if the connection breaks or the server is busy."""
 REPLY_BYTES_MAX = 2**31
 _BUSY = frozenset({429, 503})
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back."""
+    """The reply of a server."""
 
     status: int
     body: bytes
     headers: dict[str, str]
 
     def json(self) -> Any:
-        """The body, read."""
+        """The parsed body."""
         return json.loads(self.body)
 
 
 class Transport:
-    """One server, and the token that is shown to it. Nothing is followed elsewhere, so that the token goes nowhere else."""
+    """One server and its token. Redirects are not followed, so that no other server receives the token."""
 
     def __init__(self, url: str, token: str, *, seconds: float = CONNECT_SECONDS, context: ssl.SSLContext | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
-            raise LapwingError("server-address", "the address of a server is like https://host:port")
+            raise LapwingError("server-address", "the address of a server must look like https://host:port")
         if parts.scheme == "http" and not is_loopback(parts.hostname):
-            raise LapwingError("server-address", "without https the token could be read on the way", hint="use https")
+            raise LapwingError("server-address", "without https, others on the network could read the token", hint="use https")
         if not token.isascii() or not token.isprintable() or " " in token:
-            raise LapwingError("server-address", "the token is not one line of plain characters")
+            raise LapwingError("server-address", "the token must be one line of ASCII characters without spaces")
         self._host, self._port, self._path = parts.hostname, parts.port, parts.path.rstrip("/")
         self._context = (context or ssl.create_default_context()) if parts.scheme == "https" else None
         self._token = token
@@ -63,7 +63,7 @@ class Transport:
         query: str = "",
         again: bool = True,
     ) -> Reply:
-        """The reply; an error of ours where the server says no. With ``again``, the request may safely be sent twice."""
+        """The reply; raises the server's refusal as an error. With ``again``, the request may safely be sent twice."""
         target = self._path + "/" + "/".join(quote(part, safe="*") for part in path) + query
         for attempt in range(1, ATTEMPTS_MAX + 1):
             try:
@@ -99,7 +99,7 @@ class Transport:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, so that no one can listen."""
+    """Whether a host is this machine, so that nobody on a network can listen."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

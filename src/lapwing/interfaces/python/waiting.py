@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SHOWN_AFTER_SECONDS = 1.5
-"""Most answers are there by then, and nothing is shown."""
+"""Nothing is shown before: most answers are ready by then."""
 _EVERY_SECONDS = 0.25
 
 Waiting = Callable[[float], None]
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 def begun(work: Callable[[], Result]) -> Future[Result]:
-    """Start work in a thread of its own, which does not keep the process alive."""
+    """Start work in a separate thread, which does not keep the process alive."""
     future: Future[Result] = Future()
 
     def run() -> None:
@@ -63,7 +63,7 @@ def _told(future: Future[Result], start: float, waiting: Waiting) -> Result:
 
 
 def waiting_text(seconds: float) -> str:
-    """What is shown."""
+    """The text to show."""
     return f"waiting for the answer, {seconds:.0f} s"
 
 
@@ -83,10 +83,10 @@ def _in_notebook() -> bool:
 
 @contextmanager
 def on_terminal() -> Iterator[Waiting]:
-    """Shows a line on standard error, which is gone afterwards."""
+    """Shows a line on standard error, which disappears at the end."""
     from rich.console import Console
 
-    # where a command spells signs that act (``rich_proxied_file`` is the stream below), what the console draws is not spelt
+    # a command escapes control characters; ``rich_proxied_file`` is its bare stream, for what the console draws
     stream = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
     with line_shown(Console(file=stream, highlight=False), waiting_text(0)) as show:
         yield lambda seconds: show(waiting_text(seconds))
@@ -94,9 +94,9 @@ def on_terminal() -> Iterator[Waiting]:
 
 @contextmanager
 def line_shown(console: Console, text: str) -> Iterator[Callable[[str], None]]:
-    """Shows a text and a spinner on a terminal, on one line that is gone afterwards; nothing where the console is none.
+    """Shows a text and a spinner on a terminal, on one line that disappears at the end; nothing without a terminal.
 
-    The standard streams are not replaced: rich would put its own in their place, around the one that spells signs that act.
+    The standard streams are not redirected: rich would replace the stream that escapes control characters.
     """
     from rich.live import Live
     from rich.spinner import Spinner

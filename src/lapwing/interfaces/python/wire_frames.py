@@ -1,4 +1,4 @@
-"""Answers of the PostgreSQL wire as data frames of pandas that know their error bars. Any driver of Python's database interface will do."""
+"""Answers of the PostgreSQL wire as pandas data frames with error bars. Any driver of Python's database interface (DB-API) works."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _BESIDE = ("lapwing.intervals", "lapwing.marks")
 
 
 def read_sql(statement: str, connection: Any, params: Any = None) -> pd.DataFrame:
-    """The answer to a statement on the wire, as :meth:`lapwing.answers.answer.Answer.to_pandas` gives it (needs pandas).
+    """The answer to a statement on the wire, as :meth:`lapwing.answers.answer.Answer.to_pandas` returns it (needs pandas).
 
-    ``connection`` is one of psycopg, or an engine or a connection of SQLAlchemy. Its settings are afterwards what they were. With drivers
-    other than psycopg 3 the frame has the same columns, and its attributes know neither price nor notes.
+    ``connection`` is a psycopg connection, or an SQLAlchemy engine or connection. Its settings are restored afterwards. With drivers other
+    than psycopg 3, the frame has the same columns, but its attributes lack the price and the notes.
     """
     import pandas
 
-    if not hasattr(connection, "cursor") and not hasattr(connection, "connection"):  # an engine of SQLAlchemy
+    if not hasattr(connection, "cursor") and not hasattr(connection, "connection"):  # an SQLAlchemy engine
         with connection.connect() as opened:
             return read_sql(statement, opened, params)
     driver = connection if hasattr(connection, "cursor") else connection.connection.driver_connection
@@ -45,14 +45,14 @@ def _with_columns_beside(cursor: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(Exception):  # a transaction that failed takes its settings with it
+        with suppress(Exception):  # a failed transaction reverts its settings itself
             for name, value in before:
                 cursor.execute(f"SET {name} = {value}")
 
 
 @contextmanager
 def _notices(driver: Any) -> Iterator[list[str]]:
-    """The driver's notices meanwhile, one per line."""
+    """Collects the driver's notices, one per line."""
     words: list[str] = []
 
     def note(notice: Any) -> None:

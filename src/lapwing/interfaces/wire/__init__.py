@@ -1,6 +1,6 @@
-"""The PostgreSQL wire: unmodified PostgreSQL clients ask, and see what is declared.
+"""The PostgreSQL wire: unmodified PostgreSQL clients can ask questions and read the declared schema.
 
-An interface beside HTTP, with the same people, rights, audit log and asking. What mentions a table of the data set is read by our
-own parser and answered by the curator; what tools ask before they ask (catalogues, settings) is answered by a PostgreSQL database that
-holds the declared schema and no row, and whose role may not read a table.
+An interface beside HTTP, with the same people, rights, audit log and curator. Lapwing's own parser reads statements that mention a table
+of the data set, and the curator answers them. A PostgreSQL database, the shadow, answers what tools ask first (catalogues, settings): it
+holds the declared schema and no row, and its role may not read a table.
 """

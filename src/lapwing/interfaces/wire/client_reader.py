@@ -1,4 +1,4 @@
-"""Reading from a client, and noticing when it goes away while it is being answered."""
+"""Reads from a client, and detects when it disconnects during an answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ClientReader(asyncio.StreamReader):
         self.gone = asyncio.Event()
 
     def feed_eof(self) -> None:
-        """The client says no more."""
+        """The client has closed its side."""
         super().feed_eof()
         self.gone.set()
 

@@ -1,4 +1,4 @@
-"""What a client's statement is, once it is recognised."""
+"""The kinds of statements that a client can send, as parsed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class AboutCatalogue:
-    """A question about the declared schema, for the shadow: it names no table of the data set, and we wrote its text."""
+    """A question about the declared schema, for the shadow: it names no table of the data set, and its text is rewritten."""
 
     query: WrittenQuery
 
     @property
     def text(self) -> str:
-        """What the shadow is asked."""
+        """The statement for the shadow."""
         return self.query.text
 
 
@@ -34,7 +34,7 @@ Query: TypeAlias = Ask | AboutCatalogue
 
 @dataclass(frozen=True, slots=True)
 class SetSetting:
-    """A setting is changed, for the session or until the end of the transaction; None is its default."""
+    """Changes a setting, for the session or until the end of the transaction; None is its default."""
 
     name: str
     value: str | None
@@ -43,21 +43,21 @@ class SetSetting:
 
 @dataclass(frozen=True, slots=True)
 class ShowOne:
-    """A setting is asked for."""
+    """Shows a setting."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """``BEGIN``, ``COMMIT``, ``ROLLBACK`` and savepoints: kept in mind, and of no other effect, since nothing is ever changed."""
+    """``BEGIN``, ``COMMIT``, ``ROLLBACK`` and savepoints: they only change the transaction state, since no statement changes data."""
 
     word: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeclareCursor:
-    """A cursor over a query, which is asked when the first row is fetched."""
+    """Declares a cursor over a query, which runs when the first row is fetched."""
 
     name: str
     query: Query
@@ -66,7 +66,7 @@ class DeclareCursor:
 
 @dataclass(frozen=True, slots=True)
 class FetchRows:
-    """Rows of a cursor; None are all that are left."""
+    """Fetches rows of a cursor; None means all that are left."""
 
     name: str
     count: int | None
@@ -75,14 +75,14 @@ class FetchRows:
 
 @dataclass(frozen=True, slots=True)
 class CloseCursor:
-    """A cursor is given up; None are all."""
+    """Closes a cursor; None means all."""
 
     name: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class CopyOut:
-    """The rows of a query as a stream of text, CSV or binary data."""
+    """Copies the rows of a query as a stream of text, CSV or binary data."""
 
     query: Query
     form: str = "text"
@@ -93,7 +93,7 @@ class CopyOut:
 
 @dataclass(frozen=True, slots=True)
 class PrepareNamed:
-    """A query is kept under a name."""
+    """Keeps a query under a name."""
 
     name: str
     query: Query
@@ -102,7 +102,7 @@ class PrepareNamed:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteNamed:
-    """A kept query is run; each value is a text, or NULL."""
+    """Runs a kept query; each value is a text, or NULL."""
 
     name: str
     values: tuple[str | None, ...]
@@ -110,21 +110,21 @@ class ExecuteNamed:
 
 @dataclass(frozen=True, slots=True)
 class Deallocate:
-    """A kept query is given up; None are all."""
+    """Drops a kept query; None means all."""
 
     name: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """What a session keeps is given up."""
+    """Drops what a session keeps."""
 
     everything: bool
 
 
 @dataclass(frozen=True, slots=True)
 class NoEffect:
-    """NoEffect, and changes nothing."""
+    """Is accepted and changes nothing."""
 
     tag: str
 

@@ -1,4 +1,4 @@
-"""Who is connected to one worker: people in sessions, and strangers, who have not shown who they are. Neither takes the other's room."""
+"""Connections to one worker: sessions of people, and strangers, who have not authenticated. Neither takes the other's slots."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from lapwing.errors import CallRefused
 
 STRANGERS_MAX = 200
-"""Connections that have not logged in; the one that is there longest is dropped for another, first of those that said nothing."""
+"""Connections that have not logged in; a new one drops the oldest, and first of all one that sent nothing."""
 
 
 @dataclass(slots=True)
 class Connections:
-    """Counts them, and says no."""
+    """Counts connections and refuses excess ones."""
 
     sessions_max: int
     sessions_per_person: int
     _strangers: dict[asyncio.Task[None], bool] = field(default_factory=dict)
-    """Whether each has said something, oldest first."""
+    """Whether each has sent something, oldest first."""
     _people: Counter[str] = field(default_factory=Counter)
 
     @contextmanager
@@ -38,13 +38,13 @@ class Connections:
             self._strangers.pop(task, None)
 
     def heard(self, task: asyncio.Task[None]) -> None:
-        """It has said something."""
+        """The connection has sent something."""
         if task in self._strangers:
             self._strangers[task] = True
 
     @contextmanager
     def session(self, who: str) -> Iterator[None]:
-        """Room for a session of this person; ``busy`` where there is none."""
+        """A slot for a session of this person; ``busy`` if there is none."""
         if self._people[who] >= self.sessions_per_person:
             raise CallRefused("busy", f"you have {self.sessions_per_person} sessions already", hint="close some of them")
         if self._people.total() >= self.sessions_max:

@@ -1,4 +1,4 @@
-"""What is declared of a data set, as the shadow and the recogniser need it."""
+"""The declarations of a data set, in the form that the shadow and the statement parser need."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def declared_tables(data_set: DataSet) -> list[DeclaredTable]:
 
 
 def _key(table: TableDecl | PublicDecl, targets: Iterable[tuple[str, str]]) -> str:
-    """The column by which other tables name a row of this one, or that preparation keeps unique; empty where there is none.
+    """The column that other tables refer to, or that preparation keeps unique; empty if there is none.
 
-    Rows that share a unit share the unit's column: it is a key only where a unit has one row.
+    Rows that share a unit share the unit's column: it is a key only if a unit has one row.
     """
     if isinstance(table, PublicDecl):
         return table.key
@@ -63,7 +63,7 @@ def _listed_in(column: ColumnDecl) -> tuple[str, str] | None:
 
 
 def table_names(data_set: DataSet) -> frozenset[str]:
-    """Names by which statements mention a table, whole and as PostgreSQL cuts them off."""
+    """Names by which statements mention a table, in full and as truncated by PostgreSQL."""
     names = [name.casefold() for name in data_set.tables]
     return frozenset(names) | {name.encode()[:IDENTIFIER_BYTES_MAX].decode("utf-8", "ignore") for name in names}
 

@@ -1,4 +1,4 @@
-"""Running recognised statements: each gives an outcome, or an error that may be shown."""
+"""Runs parsed statements: each returns an outcome, or raises an error that may be shown."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from lapwing.interfaces.wire.shadow.pool import ShadowPool
 from lapwing.interfaces.wire.values import TEXT, literal
 
 IDLE, OPEN, FAILED = "I", "T", "E"
-"""The transaction state of a session: outside of a transaction, inside, inside of a failed one."""
+"""The transaction state of a session: no transaction, an open one, a failed one."""
 
 
 @dataclass(slots=True)
@@ -49,11 +49,11 @@ class Runner:
     handler: RequestHandler
     pool: ShadowPool
     columns: Mapping[str, int]
-    """Types of the columns of the data set, to guess those of parameters."""
+    """Types of the data set's columns, to infer those of parameters."""
     kept: NamedObjects
     status: str = IDLE
     catalogue_rates: Rates = field(default_factory=lambda: Rates(200.0, 2_000))
-    """Of what is free: who asks faster is answered more slowly, not refused."""
+    """The rate limit of free statements: faster clients are slowed down, not refused."""
 
     # -- before running --------------------------------------------------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ class Runner:
                 statement.types = (await link.prepare(query.text, statement.given)).parameters
 
     async def fields(self, statement: PreparedStatement, portal: PortalInUse | None = None) -> tuple[FieldSpec, ...] | None:
-        """The columns that a statement will give; None where it gives no rows. Free."""
+        """The columns of a statement's result; None if it returns no rows. Free."""
         match statement.command:
             case Ask() as ask:
                 await self._paced()
@@ -94,14 +94,14 @@ class Runner:
     def _filled(self, ask: Ask, portal: PortalInUse) -> FilledText:
         types = portal.statement.types
         if len(portal.values) != len(types):
-            raise CallRefused("wire-parameter", f"{len(types)} parameters are wanted, and {len(portal.values)} are given")
+            raise CallRefused("wire-parameter", f"the statement has {len(types)} parameters, but {len(portal.values)} values were given")
         forms = formats_of(portal.forms, len(types))
         return filled(ask.text, [literal(value, of, form) for value, of, form in zip(portal.values, types, forms, strict=True)])
 
     # -- running -----------------------------------------------------------------------------------------------------------------------
 
     async def run(self, portal: PortalInUse) -> StatementOutcome:
-        """What comes of a portal's statement. Only this pays."""
+        """Run a portal's statement. Only this spends budget."""
         match portal.statement.command:
             case Ask() as ask:
                 return await self._ask(ask, portal)
@@ -247,21 +247,21 @@ class Runner:
         return StatementOutcome(f"FETCH {taken}", outcome.fields, rows, notices)
 
     def _cursor(self, name: str) -> PortalInUse:
-        """A portal whose rows can be fetched. That of a FETCH could be its own: rows are those of questions."""
+        """A portal whose rows can be fetched. It must hold a query: the portal of a FETCH could be its own cursor."""
         cursor = self.kept.portal(name)
         if not isinstance(cursor.statement.command, Query):
-            raise CallRefused("wire-statement", "rows are fetched of a question, and this cursor has none")
+            raise CallRefused("wire-statement", "this cursor is not for a query, so it has no rows to fetch")
         return cursor
 
     def _prepared(self, name: str) -> PreparedStatement:
-        """A statement that EXECUTE runs: a question, as PREPARE keeps it. The protocol keeps others too, one that executes itself even."""
+        """A query for EXECUTE. The protocol can also keep other statements, even one that executes itself."""
         kept = self.kept.statement(name)
         if not isinstance(kept.command, Query):
-            raise CallRefused("wire-statement", "EXECUTE runs questions, and this statement is none")
+            raise CallRefused("wire-statement", "EXECUTE runs only queries, and this statement is not one")
         return kept
 
     async def opened(self, portal: PortalInUse) -> StatementOutcome:
-        """What came of a portal, which is run once."""
+        """The outcome of a portal, which runs once."""
         if portal.outcome is None:
             outcome = await self.run(portal)
             if outcome.rows is not None:
@@ -272,7 +272,7 @@ class Runner:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class _Part:
-    """Some rows of others."""
+    """A slice of other rows."""
 
     rows: RowsToSend
     first: int
@@ -283,7 +283,7 @@ class _Part:
 
     @property
     def size(self) -> int:
-        return 0  # the rows are counted by themselves
+        return 0  # the rows themselves are counted already
 
     def cells(self, place: int, formats: Sequence[int]) -> list[bytes | None]:
         return self.rows.cells(self.first + place, formats)
@@ -294,7 +294,7 @@ class _Part:
 
 @contextmanager
 def _pointing_at(ask: Ask, text: FilledText) -> Iterator[None]:
-    """Errors point into what the client sent."""
+    """Make errors point into the client's text."""
     try:
         yield
     except LapwingError as error:
@@ -304,7 +304,7 @@ def _pointing_at(ask: Ask, text: FilledText) -> Iterator[None]:
 
 
 def _query_of(statement: PreparedStatement) -> Query | None:
-    """The query inside a statement, whose parameters are its."""
+    """The query inside a statement; both have the same parameters."""
     match statement.command:
         case Ask() | AboutCatalogue() as query:
             return query

@@ -1,7 +1,7 @@
-"""The words of a text as PostgreSQL itself would split it, where strings follow the standard (which cannot be switched off here).
+"""Splits a text into words as PostgreSQL itself does with standard strings (which cannot be switched off here).
 
-What we split and what PostgreSQL splits must be the same. So the few spellings whose meaning depends on more than the text (identifiers
-and strings with Unicode escapes) are refused, and so is whatever is not a word of SQL.
+Lapwing and PostgreSQL must split it in the same way. So the few spellings whose meaning depends on more than the text (identifiers and
+strings with Unicode escapes) are refused, and so is anything that is not a word of SQL.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from lapwing.errors import Refused
 from lapwing.sql.text.refusals import span_of
 
 IDENTIFIER_BYTES_MAX = 63
-"""PostgreSQL cuts names off here."""
+"""PostgreSQL truncates names to this length."""
 WORDS_MAX = 20_000
 
 
 class WordKind(Enum):
-    """What a word is."""
+    """The kind of a word."""
 
     NAME = "name"
-    """Without quotes: a keyword or a name; its value is in small letters."""
+    """Without quotes: a keyword or a name; its value is in lower case."""
     QUOTED = "quoted name"
     TEXT = "text"
     NUMBER = "number"
@@ -40,7 +40,7 @@ class Word:
     end: int
 
     def says(self, *words: str) -> bool:
-        """Whether it is one of these keywords or signs."""
+        """Whether it is one of these keywords or symbols."""
         return self.kind in (WordKind.NAME, WordKind.SIGN) and self.value in words
 
     @property
@@ -77,8 +77,8 @@ def words_of(text: str) -> list[Word]:
             raise _refuse(text, at, len(text), "the text has too many words")
         word = _word(text, at)
         if words and word.kind is words[-1].kind is WordKind.TEXT:
-            # PostgreSQL makes one of them, and reads the second as the first is read, with its escapes.
-            raise _refuse(text, words[-1].start, word.end, "two texts stand beside each other")
+            # PostgreSQL joins them, and reads the second with the escapes of the first.
+            raise _refuse(text, words[-1].start, word.end, "two string literals follow each other")
         words.append(word)
         at = word.end
 
@@ -137,9 +137,9 @@ def _word(text: str, at: int) -> Word:
         # A comment may begin inside what looks like one operator.
         sign = re.split(r"--|/\*", found.group())[0]
         while len(sign) > 1 and sign[-1] in "+-" and not set(sign) & set("~!@#%^&|`?"):
-            sign = sign[:-1]  # =-1 are two words
+            sign = sign[:-1]  # =-1 is two words
         return Word(WordKind.SIGN, sign, at, at + len(sign))
-    raise _refuse(text, at, at + 1, "this character has no place in SQL")
+    raise _refuse(text, at, at + 1, "this character is not valid in SQL")
 
 
 def _named(text: str, at: int, found: re.Match[str]) -> Word:
@@ -149,14 +149,14 @@ def _named(text: str, at: int, found: re.Match[str]) -> Word:
     if follows[:1] == "'" and letter in ("e", "b", "x", "n"):
         return _string(text, at, _ESCAPED if letter == "e" else _STRING, found.end())
     if letter == "u" and follows in ("&'", '&"'):
-        raise _refuse(text, at, found.end() + 2, "texts and names with Unicode escapes are not read here")
+        raise _refuse(text, at, found.end() + 2, "strings and names with Unicode escapes are not supported here")
     return Word(WordKind.NAME, _cut(_folded(found.group())), at, found.end())
 
 
 def _string(text: str, at: int, pattern: re.Pattern[str], quote: int) -> Word:
     found = pattern.match(text, quote)
     if found is None or text[found.end() : found.end() + 1] == "'":
-        raise _refuse(text, at, len(text), "a text does not end")
+        raise _refuse(text, at, len(text), "a string literal does not end")
     value = found[1].replace("''", "'")
     if pattern is _ESCAPED:
         value = re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), value, flags=re.DOTALL)
@@ -169,12 +169,12 @@ def _dollar(text: str, at: int) -> Word:
             raise _refuse(text, at, found.end() + 1, "a parameter is followed by a letter")
         return Word(WordKind.PARAMETER, found[1], at, found.end())
     if (macro := _MACRO.match(text, at)) and not text.startswith("$", macro.end()):
-        hint = "Grafana expands it before it asks: run the statement in a panel of Grafana, or write the condition itself"
+        hint = "only Grafana expands it: run the statement in a panel of Grafana, or write out the condition"
         raise _refuse(text, at, macro.end(), f"{macro.group()} is a macro of Grafana", hint=hint)
     found = _DOLLAR.match(text, at)
     end = -1 if found is None else text.find(found.group(), found.end())
     if found is None or end < 0:
-        raise _refuse(text, at, len(text), "a text in dollar signs does not end")
+        raise _refuse(text, at, len(text), "a dollar-quoted string does not end")
     return Word(WordKind.TEXT, text[found.end() : end], at, end + len(found.group()))
 
 
@@ -187,7 +187,7 @@ def _number(text: str, at: int) -> Word:
 
 
 def _folded(name: str) -> str:
-    """Small letters, as PostgreSQL makes them in UTF-8: of ASCII alone."""
+    """Lower case as in PostgreSQL with UTF-8: only ASCII letters change."""
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)
 
 

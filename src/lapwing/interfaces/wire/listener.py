@@ -1,4 +1,4 @@
-"""Listening, in one worker: connections become sessions, and sessions can be cancelled."""
+"""The listener of one worker: connections become sessions, and their statements can be cancelled."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from lapwing.interfaces.wire.statement_parser import StatementParser
 _log = logging.getLogger("lapwing.wire")
 LOGIN_SECONDS = 10.0
 KEYS_SECONDS = 1.0
-"""How often it is looked which keys are still good."""
+"""How often to check which keys are still valid."""
 READ_AHEAD_BYTES = 2**17
 
 
 @dataclass(frozen=True, slots=True)
 class WiredDataSet:
-    """A data set as sessions of one worker find it."""
+    """A data set as the sessions of one worker use it."""
 
     served: ServedDataSet
     pool: ShadowPool
@@ -78,7 +78,7 @@ class Listener:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[int]:
-        """Listen until the block ends; gives the port."""
+        """Listen until the block ends; yields the port."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
             lambda: asyncio.StreamReaderProtocol(ClientReader(READ_AHEAD_BYTES), self._connected, loop=loop),
@@ -107,12 +107,12 @@ class Listener:
         try:
             await self._served(task, reader, writer)
         except asyncio.CancelledError:
-            pass  # dropped for another, or the server stops: the task ends here
+            pass  # dropped for another connection, or the server stops: the task ends here
         except LoginEnded:
-            gone = CallRefused("unauthenticated", "the key of this session is not good any more")
+            gone = CallRefused("unauthenticated", "the key of this session is no longer valid")
             writer.write(error_message(gone, severity="FATAL"))
         except (ProtocolError, EOFError, ConnectionError, TimeoutError, LoginRefused, ssl.SSLError):
-            pass  # the client went, or is none
+            pass  # the client disconnected, or does not speak the protocol
         except LapwingError as error:
             writer.write(error_message(as_shown(error), severity="FATAL"))
         except Exception as error:
@@ -124,7 +124,7 @@ class Listener:
                 writer.close()
 
     async def _watch_keys(self) -> None:
-        """End sessions whose key was revoked or has expired, those too that ask nothing."""
+        """End sessions whose key was revoked or has expired, even idle ones."""
         while True:
             await asyncio.sleep(KEYS_SECONDS)
             sessions = list(self._sessions.values())
@@ -192,7 +192,7 @@ class Listener:
         database, role = shadow_name(self.settings.shadow_prefix, data_set), self.settings.role
         tables, known, schemas = await asyncio.to_thread(_declared_in, served)
         shadow, password = self.settings.shadow, self.password
-        # It may have been declared or prepared after the server started; a shadow that is as declared is left as it is.
+        # The data set may have been declared or prepared after the server started; an up-to-date shadow is left unchanged.
         await asyncio.to_thread(make_shadow, shadow, database=database, role=role, password=password, tables=tables)
         pool = ShadowPool(
             address_of(self.settings.shadow, database=database, role=role, password=self.password), self.settings.shadow_connections
@@ -206,13 +206,13 @@ class Listener:
 
 
 def _declared_in(served: ServedDataSet) -> tuple[list[DeclaredTable], frozenset[str], frozenset[str]]:
-    """Tables of a data set, and the names by which statements may mention them and their schema; refused before its first version."""
+    """Tables of a data set, and the names by which statements may mention them and their schema; an error before its first version."""
     with served.opened() as opened:
         return declared_tables(opened), table_names(opened), schema_names(opened)
 
 
 def _first_settings(words: dict[str, str]) -> SessionSettings:
-    """What a client sets as it connects, also by ``options``; what cannot be set ends the connection."""
+    """The settings in a client's startup message, including ``options``; a wrong setting ends the connection."""
     settings = SessionSettings()
     options = words.pop("options", "").replace("\\ ", "\0").split()
     while options:
@@ -224,12 +224,12 @@ def _first_settings(words: dict[str, str]) -> SessionSettings:
         elif option.startswith("--"):
             option = option[2:].replace("-", "_")
         else:
-            raise CallRefused("wire-setting", "these options are not read", hint="-c name=value")
+            raise CallRefused("wire-setting", "these options are not supported", hint="use -c name=value")
         name, _, value = option.partition("=")
         settings.set(name.replace("\0", " ").lower(), value.replace("\0", " "))
     for name, value in words.items():
         if name not in ("replication",):
             settings.set(name.lower(), value)
         elif value.lower() not in ("false", "off", "no", "0"):
-            raise CallRefused("wire-setting", "nothing is replicated from here")
+            raise CallRefused("wire-setting", "replication is not supported")
     return settings

@@ -11,5 +11,5 @@ Result = TypeVar("Result")
 
 
 async def apart(text: str, work: Callable[[], Result]) -> Result:
-    """What work with a text gives."""
+    """The result of work on a text."""
     return work() if len(text) <= LONG_CHARACTERS else await asyncio.to_thread(work)

@@ -17,12 +17,12 @@ UNLIMITED = 0
 
 
 class ProtocolError(Exception):
-    """What came is not a message as the protocol has it: the connection ends."""
+    """The client sent something that is not a message of the protocol; it ends the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """A column of a result, as a row description has it."""
+    """A column of a result, as in a row description."""
 
     name: str
     type_oid: int
@@ -31,9 +31,9 @@ class FieldSpec:
     table_oid: int = 0
     column_number: int = 0
     part: str = ""
-    """What is sent of a measured value where it is not the value itself: ``lo`` or ``hi`` of its error bar, or its ``mark``."""
+    """Which part of a measured value is sent instead of the value: ``lo`` or ``hi`` of its error bar, or its ``mark``."""
     added: bool = False
-    """Whether the column accompanies one of the answer."""
+    """Whether the column was added beside one of the answer."""
 
 
 class Payload:
@@ -44,9 +44,9 @@ class Payload:
         self._at = 0
 
     def take(self, count: int) -> bytes:
-        """So many bytes."""
+        """The next ``count`` bytes."""
         if count < 0 or self._at + count > len(self._body):
-            raise ProtocolError("a message is shorter than it says")
+            raise ProtocolError("a message is shorter than its fields")
         taken = self._body[self._at : self._at + count]
         self._at += count
         return taken
@@ -55,13 +55,13 @@ class Payload:
         """A text that ends in a zero byte."""
         end = self._body.find(b"\0", self._at)
         if end < 0:
-            raise ProtocolError("a text does not end")
+            raise ProtocolError("a string does not end")
         taken = self._body[self._at : end]
         self._at = end + 1
         try:
             return taken.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise ProtocolError("a text is not in UTF-8") from error
+            raise ProtocolError("a string is not in UTF-8") from error
 
     def int16(self) -> int:
         """A number of two bytes."""
@@ -72,7 +72,7 @@ class Payload:
         return int(struct.unpack("!i", self.take(4))[0])
 
     def oid(self) -> int:
-        """A number of four bytes without sign."""
+        """An unsigned number of four bytes."""
         return int(struct.unpack("!I", self.take(4))[0])
 
     def count(self) -> int:
@@ -85,17 +85,17 @@ class Payload:
         return None if length == -1 else self.take(length)
 
     def rest(self) -> bytes:
-        """What is left."""
+        """The remaining bytes."""
         return self.take(len(self._body) - self._at)
 
     def end(self) -> None:
-        """Nothing may be left."""
+        """Require that no bytes are left."""
         if self._at != len(self._body):
             raise ProtocolError("a message is longer than it should be")
 
 
 async def read_message(reader: asyncio.StreamReader, most: int) -> tuple[bytes, bytes]:
-    """The next message: its letter and its body, which has at most so many bytes."""
+    """The next message: its letter and its body of at most ``most`` bytes."""
     head = await reader.readexactly(5)
     length = int.from_bytes(head[1:], "big")
     if not 4 <= length <= most + 4:
@@ -109,7 +109,7 @@ def message(letter: bytes, body: bytes = b"") -> bytes:
 
 
 def zero_ended(text: str) -> bytes:
-    """A text as messages have it. A zero byte inside would end it early, so it is left out."""
+    """A zero-terminated text. A zero byte inside would end it early, so it is left out."""
     return text.replace("\0", "").encode("utf-8", "replace") + b"\0"
 
 
@@ -119,12 +119,12 @@ def field_list(fields: Iterable[tuple[str, str]]) -> bytes:
 
 
 def parameter_status(name: str, value: str) -> bytes:
-    """What a setting is."""
+    """The message that reports a setting."""
     return message(b"S", zero_ended(name) + zero_ended(value))
 
 
 def ready(status: str) -> bytes:
-    """Ready for the next statement; ``status`` says whether a transaction is open."""
+    """The message that invites the next statement; ``status`` is the transaction state."""
     return message(b"Z", status.encode("ascii"))
 
 
@@ -138,7 +138,7 @@ def row_description(fields: Sequence[FieldSpec], formats: Sequence[int]) -> byte
 
 
 def read_row_description(body: bytes) -> list[FieldSpec]:
-    """The columns that a row description tells."""
+    """The columns in a row description."""
     read = Payload(body)
     fields = []
     for _ in range(read.count()):
@@ -168,11 +168,11 @@ def parameter_description(types: Sequence[int]) -> bytes:
 
 
 def formats_of(codes: Sequence[int], columns: int) -> list[int]:
-    """One format for each column: none said is text, one said is for all."""
+    """One format for each column: without any all are text, a single one applies to all."""
     if not codes:
         return [0] * columns
     if len(codes) == 1:
         return [codes[0]] * columns
     if len(codes) != columns:
-        raise ProtocolError("there are not as many formats as columns")
+        raise ProtocolError("the number of formats differs from the number of columns")
     return list(codes)

@@ -1,6 +1,6 @@
-"""Parameters of statements for the curator: their types, guessed where the client says none, and their values written into the text.
+"""Parameters of statements for the curator: infers types that the client does not give, and writes the values into the text.
 
-The text with its values goes to our own parser and nowhere else.
+Only Lapwing's own parser reads the text with its values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lapwing.interfaces.wire.values import BOOL, DATE, FLOAT4, FLOAT8, INT2, INT
 
 PARAMETERS_MAX = 1_000
 FILLED_CHARACTERS_MAX = 2**20
-"""A long value may be named many times."""
+"""A limit is needed because a long value may be used many times."""
 TYPE_NAMES = {
     "bool": BOOL,
     "boolean": BOOL,
@@ -56,14 +56,14 @@ _SAMPLES = {
 
 @dataclass(frozen=True, slots=True)
 class FilledText:
-    """A text with values in the places of its parameters, and where each was put in."""
+    """A text with values in place of its parameters, and the position of each."""
 
     text: str
     edits: tuple[tuple[int, int, int], ...] = ()
-    """Where a parameter stood, how long it was, and how long its value is."""
+    """The position of a parameter, its length, and the length of its value."""
 
     def original(self, place: int) -> int:
-        """The place in the text as the client wrote it."""
+        """The place in the client's text."""
         shift = 0
         for start, before, after in self.edits:
             if place < start + shift:
@@ -75,7 +75,7 @@ class FilledText:
 
 
 def count_of(words: Sequence[Word]) -> int:
-    """How many parameters there are: the highest number."""
+    """The number of parameters, which is the highest one used."""
     numbers = [int(word.value) for word in words if word.kind is WordKind.PARAMETER]
     if any(not 1 <= number <= PARAMETERS_MAX for number in numbers):
         raise CallRefused("wire-parameter", f"parameters are numbered from 1 to {PARAMETERS_MAX}")
@@ -83,7 +83,7 @@ def count_of(words: Sequence[Word]) -> int:
 
 
 def parameter_types(text: str, given: Sequence[int], columns: Mapping[str, int]) -> tuple[int, ...]:
-    """The type of each parameter: as given, as cast, as of the column beside it, or text."""
+    """The type of each parameter: as given, as cast, that of the column beside it, or text."""
     words = words_of(text)
     types = list(given) + [0] * (count_of(words) - len(given))
     for place, word in enumerate(words):
@@ -115,7 +115,7 @@ def _inside_between(words: Sequence[Word], place: int) -> bool:
 
 
 def filled(text: str, literals: Sequence[str]) -> FilledText:
-    """The text with these values; ``wire-parameter`` where one is missing."""
+    """The text with these values; ``wire-parameter`` if one is missing."""
     parts: list[str] = []
     edits: list[tuple[int, int, int]] = []
     at = 0

@@ -1,4 +1,4 @@
-"""What a session keeps: statements under names, and portals, which are statements with their values and the rows that are left."""
+"""What a session keeps: named statements, and portals, which are statements with their values and remaining rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lapwing.interfaces.wire.messages import FieldSpec
 from lapwing.interfaces.wire.results import RowsToSend, StatementOutcome
 
 KEPT_MAX = 1_000
-"""Statements, and portals, that one session may keep."""
+"""How many statements, and how many portals, one session may keep."""
 PERSON_BYTES_MAX = 32 * 2**20
-"""What all sessions of one person may keep in one worker: statements, values of parameters, rows."""
+"""Bytes that all sessions of one person may keep in one worker: statements, parameter values, rows."""
 _THING_BYTES = 1_000
-"""Of a statement or a portal, beside its texts."""
+"""Bytes of a statement or a portal, besides its texts."""
 
 
 class PortalMemory:
@@ -29,7 +29,7 @@ class PortalMemory:
         self._freed: deque[tuple[str, int]] = deque()
 
     def keep(self, who: str, thing: object, size: int) -> None:
-        """Count a thing until it is gone; ``wire-limit`` where that is too much."""
+        """Count an object until it is freed; ``wire-limit`` if the total is too large."""
         while self._freed:
             name, freed = self._freed.popleft()
             self._kept[name] -= freed
@@ -37,44 +37,44 @@ class PortalMemory:
                 del self._kept[name]
         if self._kept[who] + size > self._most:
             message = f"your sessions keep too much: together at most {self._most // 2**20} MiB of statements, cursors and rows"
-            raise CallRefused("wire-limit", message, hint="CLOSE ALL, DEALLOCATE ALL, or read the rows that were asked for")
+            raise CallRefused("wire-limit", message, hint="CLOSE ALL, DEALLOCATE ALL, or read the remaining rows")
         self._kept[who] += size
         weakref.finalize(thing, self._freed.append, (who, size)).atexit = False
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class PreparedStatement:
-    """A statement that was read; ``command`` is None for an empty one."""
+    """A parsed statement; ``command`` is None for an empty one."""
 
     command: Command | None
     text: str
-    """All that the client sent, to point into."""
+    """The client's whole text, for error positions."""
     types: tuple[int, ...] = ()
     given: tuple[int, ...] = ()
-    """Types as the client said them; 0 where it said none."""
+    """Types that the client gave; 0 if it gave none."""
     described: tuple[FieldSpec, ...] | None = None
     """Columns that were already described: execution must return the same."""
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class PortalInUse:
-    """A statement with its values, and what came of it so far."""
+    """A statement with its values, and its outcome so far."""
 
     statement: PreparedStatement
     values: Sequence[bytes | None] = ()
     forms: Sequence[int] = ()
     formats: Sequence[int] = ()
-    """How columns are wanted, as the client said it."""
+    """The formats of columns that the client requested."""
     hold: bool = False
     described: tuple[FieldSpec, ...] | None = None
-    """The same, of this portal."""
+    """The columns of this portal that were already described."""
     outcome: StatementOutcome | None = None
     at: int = 0
 
 
 @dataclass(slots=True)
 class NamedObjects:
-    """By their names, of one session."""
+    """The named statements and portals of one session."""
 
     who: str
     together: PortalMemory
@@ -96,7 +96,7 @@ class NamedObjects:
     def keep_statement(self, name: str, statement: PreparedStatement) -> None:
         """Keep a statement; only the one without a name is replaced."""
         if name and name in self.statements:
-            raise CallRefused("wire-name", f"there is already a prepared statement {name[:60]!r}")
+            raise CallRefused("wire-name", f"the prepared statement {name[:60]!r} exists already")
         if len(self.statements) >= KEPT_MAX:
             raise CallRefused("wire-limit", "too many prepared statements", hint="DEALLOCATE ALL")
         self.together.keep(self.who, statement, _THING_BYTES + 2 * len(statement.text))
@@ -105,14 +105,14 @@ class NamedObjects:
     def keep_portal(self, name: str, portal: PortalInUse) -> None:
         """Keep a portal; only the one without a name is replaced."""
         if name and name in self.portals:
-            raise CallRefused("wire-name", f"there is already a cursor {name[:60]!r}")
+            raise CallRefused("wire-name", f"the cursor {name[:60]!r} exists already")
         if len(self.portals) >= KEPT_MAX:
             raise CallRefused("wire-limit", "too many cursors", hint="CLOSE ALL")
         self.together.keep(self.who, portal, _THING_BYTES + sum(len(value or b"") for value in portal.values))
         self.portals[name] = portal
 
     def keep_rows(self, rows: RowsToSend) -> None:
-        """Count rows until they are sent and forgotten."""
+        """Count rows until they are sent and freed."""
         self.together.keep(self.who, rows, rows.size)
 
     def end_transaction(self) -> None:

@@ -1,4 +1,4 @@
-"""Errors as PostgreSQL tells them: SQLSTATE, position, hint, and our own code in the detail."""
+"""Errors in PostgreSQL's form: SQLSTATE, position, hint, and Lapwing's own code in the detail."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _STATES = {
     "wire-transaction": "25P02",
     "wire-parameter": "22P02",
 }
-"""SQLSTATE of codes; the others are given by their class."""
+"""The SQLSTATE of codes; other codes get it from their class."""
 
 
 def state_of(error: LapwingError) -> str:
@@ -65,13 +65,13 @@ def error_message(error: LapwingError, *, severity: str = "ERROR", position: int
 
 
 def notice(text: str, *, detail: str = "") -> bytes:
-    """Something worth knowing beside a result."""
+    """A notice beside a result."""
     fields = [("S", "NOTICE"), ("V", "NOTICE"), ("C", "00000"), ("M", text)]
     return message(b"N", field_list([*fields, ("D", detail)] if detail else fields))
 
 
 class LocatedError(Exception):
-    """An error of ours with the place that it points at, in characters from 1, in the text as the client sent it."""
+    """One of Lapwing's errors with its position in the client's text, in characters from 1."""
 
     def __init__(self, error: LapwingError, position: int | None) -> None:
         super().__init__(error.message)
@@ -79,7 +79,7 @@ class LocatedError(Exception):
 
 
 class ShadowError(Exception):
-    """The shadow database refused a statement about itself; ``body`` is its error message, which knows no row."""
+    """The shadow database refused a statement; ``body`` is its error message, which cannot hold values, as there are no rows."""
 
     def __init__(self, body: bytes) -> None:
         super().__init__("the shadow refused")
@@ -91,7 +91,7 @@ class ShadowError(Exception):
         return next((part[1:].decode() for part in self.body.split(b"\0") if part[:1] == b"C"), "")
 
     def placed(self, original: Callable[[int], int]) -> ShadowError:
-        """The same error, pointing into the client's text; of what points elsewhere nothing is left."""
+        """The same error, pointing into the client's text; fields that point elsewhere are dropped."""
         fields = [part for part in self.body.split(b"\0") if part and part[:1] not in b"pqW"]
         return ShadowError(b"\0".join(map(partial(_moved, original), fields)) + b"\0\0")
 

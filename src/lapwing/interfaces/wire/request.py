@@ -34,12 +34,12 @@ LEFT_MAX = 10
 
 
 class LoginEnded(Exception):
-    """The key that the session was opened with is not good any more."""
+    """The key that opened the session is no longer valid."""
 
 
 @dataclass(slots=True)
 class RequestHandler:
-    """What a session needs to ask."""
+    """Sends the questions of one session to the curator."""
 
     app_state: AppState
     served: ServedDataSet
@@ -48,11 +48,11 @@ class RequestHandler:
     settings: SessionSettings
     spending: SessionSpending
     charge: str = ""
-    """The state of the running statement's charge, for its cancellation; empty if it asks nothing."""
+    """What a cancellation reports about the running statement's charge; empty if it asks nothing."""
     _left: list[RunningRequest] = field(default_factory=list)
 
     def news(self) -> list[str]:
-        """What came of questions that were broken off, each once; of one that goes on, once before as well."""
+        """The outcomes of interrupted questions, each once; one that still runs is also reported once before."""
         news = [question.outcome() for question in self._left if question.finished.done() or not question.told]
         self._left = [question for question in self._left if not question.finished.done()]
         for question in self._left:
@@ -83,7 +83,7 @@ class RequestHandler:
             if wait:
                 raise too_many(wait)
             answer = await self._asked(text, number, notes)
-            self.charge = f"it was answered: {answer.summary()}; asking the same again is free"
+            self.charge = f"it was answered: {answer.summary()}; asking it again is free"
             return answer
         except LapwingError as error:
             outcome = error.code
@@ -100,7 +100,7 @@ class RequestHandler:
 
         def work(opened: DataSet) -> Answer:
             request = AskRequest(*_with_terms(text, said, opened.curator.settings), self.name, f"wire:{number}")
-            with opened.curator.questions.one_by_one((request.sql, request.options)):  # tiles of a dashboard ask the same at once
+            with opened.curator.questions.one_by_one((request.sql, request.options)):  # tiles of a dashboard send the same question at once
                 return ask(opened.curator, request)
 
         until = time.monotonic() + self.settings.timeout_seconds
@@ -113,7 +113,7 @@ class RequestHandler:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     async def _awaited(self, work: Callable[[DataSet], Answer], question: RunningRequest, until: float) -> Answer:
-        """What comes of the work, which is begun once: begun again it may be another plan, where answers of others came in between."""
+        """The result of the work, which is begun only once: a second run might use another plan, after answers to others in between."""
 
         def kept(opened: DataSet) -> Answer:
             try:
@@ -126,7 +126,7 @@ class RequestHandler:
             return answer
 
         try:
-            with suppress(TimeoutError):  # it goes on by itself
+            with suppress(TimeoutError):  # it continues by itself
                 return await self.served.run(kept, question.notes, person=self.name)
             waited = asyncio.wrap_future(question.finished)
             waited.add_done_callback(_taken_note_of)
@@ -136,7 +136,7 @@ class RequestHandler:
         except asyncio.CancelledError:
             self._leave(question)
             raise
-        raise CallRefused("wire-time-over", "the answer is not there yet", hint=self._leave(question))
+        raise CallRefused("wire-time-over", "the answer is not ready yet", hint=self._leave(question))
 
     def _leave(self, question: RunningRequest) -> str:
         question.leave()
@@ -145,17 +145,17 @@ class RequestHandler:
         return self.charge
 
     async def allowed(self, act: Act) -> Identity:
-        """Who it is; :class:`LoginEnded` where the key is not good any more, ``forbidden`` where they may not do this."""
+        """The identity; :class:`LoginEnded` if the key is no longer valid, ``forbidden`` if the person may not do this."""
         identity = await asyncio.to_thread(self.app_state.identities.of_key_id, self.key_id)
         if identity is None or not identity.may(Act.SEE, self.served.data_set_id):
             raise LoginEnded
         if not identity.may(act, self.served.data_set_id):
-            raise CallRefused("forbidden", f"none of your roles on this data set allows to {act.value}")
+            raise CallRefused("forbidden", f"none of your roles on this data set allows {act.value!r}")
         return identity
 
 
 def _with_terms(text: str, said: Mapping[str, str | None], settings: Settings) -> tuple[str, AskOptions]:
-    """A statement with the price or the accuracy that its session asks for, where it names none itself."""
+    """A statement with its session's price or accuracy, unless it names its own."""
     own = written_terms(text, dialect=DIALECT, settings=settings)
     epsilon, error = (None, None) if "asked" in own else (said["epsilon"], said["error"])
     confidence = None if "confidence" in own else said["confidence"]
@@ -179,5 +179,5 @@ def _taken_note_of(waited: asyncio.Future[Answer]) -> None:
 def as_shown(error: Exception) -> LapwingError:
     """Any error as an analyst may see it."""
     if isinstance(error, TimeoutError):
-        return CallRefused("busy", "this takes longer than the server waits", hint="ask again in a moment")
+        return CallRefused("busy", "this takes longer than the server waits for an answer", hint="ask again in a moment")
     return shown(error, to_owner=False)

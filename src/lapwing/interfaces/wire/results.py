@@ -1,4 +1,4 @@
-"""Results on their way out: rows of an answer, encoded by ourselves, and rows of the shadow, as it sent them."""
+"""Results to send: rows of an answer, which Lapwing encodes, and rows of the shadow, as it sent them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from lapwing.interfaces.wire.shadow.link import ShadowRows
 from lapwing.interfaces.wire.values import FLOAT8, SIZES, TEXT, encoded, type_of
 
 CELL_BYTES = 64
-"""Of a cell of an answer, beside what its table takes."""
+"""Bytes of a cell of an answer, besides those of its table."""
 ENDS = {"_lo": "lo", "_hi": "hi", "__yhat_lower": "lo", "__yhat_upper": "hi"}
-"""How names of columns end that are ends of error bars; the last two are those that Superset draws a band between."""
+"""Suffixes of columns that hold ends of error bars; Superset draws a band between the last two."""
 _COPY_SIGNATURE = b"PGCOPY\n\xff\r\n\0" + struct.pack("!II", 0, 0)
 
 
 class RowsToSend(Protocol):
-    """Rows that can be sent in formats."""
+    """Rows that can be sent in given formats."""
 
     @property
     def size(self) -> int:
-        """Bytes that they take, about."""
+        """Their approximate size in bytes."""
 
     def __len__(self) -> int: ...
 
@@ -60,7 +60,7 @@ class AnswerRows:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class ShadowCells:
-    """Rows of the shadow, in the formats that it was asked for: sent on as they came."""
+    """Rows of the shadow in the requested formats, forwarded unchanged."""
 
     given: ShadowRows
     formats: tuple[int, ...]
@@ -82,25 +82,25 @@ class ShadowCells:
 
     def _require(self, formats: Sequence[int]) -> None:
         if tuple(formats) != self.formats:
-            raise CallRefused("wire-statement", "rows of this cursor were fetched in another format before")
+            raise CallRefused("wire-statement", "rows of this cursor were fetched before in another format")
 
 
 @dataclass(frozen=True, slots=True)
 class StatementOutcome:
-    """What came of a statement: rows, if it gives any, the words that end it, and notices that come before."""
+    """The outcome of a statement: its rows, if any, its completion tag, and the notices that precede it."""
 
     tag: str
     fields: tuple[FieldSpec, ...] | None = None
     rows: RowsToSend | None = None
     notices: tuple[str, ...] = ()
     status: tuple[str, str] | None = None
-    """A setting that is reported to clients."""
+    """A setting to report to the client."""
     copied: CopyOut | None = None
-    """Rows are sent as a copy."""
+    """Set if the rows are sent as a copy."""
 
 
 def fields_of(columns: ResultColumns, shape: AnswerShape) -> tuple[FieldSpec, ...]:
-    """The columns of an answer, and beside each that is measured those that are asked for: ends of error bars, marks."""
+    """The columns of an answer, and beside each measured one the requested parts: ends of error bars, marks."""
     fields: list[FieldSpec] = []
     for field in columns.schema:
         measured = field.name in columns.measured
@@ -120,7 +120,7 @@ def rows_of(answer: Answer, told: Sequence[FieldSpec] | None, shape: AnswerShape
     own = [field for field in fields if not field.added]
     found = [(one.name, one.part or type_of(of)) for one, of in zip(own, answer.table.schema.types, strict=False)]
     if answer.table.column_names != [one.name for one in own] or found != [(one.name, one.part or one.type_oid) for one in own]:
-        raise LapwingError("internal", "the columns of the answer are not those that were told")
+        raise LapwingError("internal", "the columns of the answer are not those described before")
     columns: list[list[Any]] = []
     name, nothing, values = "", [None] * rows, iter(answer.table.columns)
     for field in fields:
@@ -166,7 +166,7 @@ def _line(copy: CopyOut, cells: Sequence[bytes | None]) -> bytes:
 
 
 def _replaced(text: str, escapes: Mapping[str, str]) -> str:
-    """Pre: the first escape is of the sign that all of them begin with. Quick for a text of many MiB."""
+    """Replace characters by their escapes, fast even for many MiB. Pre: the first escape is that of the escape character itself."""
     for sign, escape in escapes.items():
         text = text.replace(sign, escape)
     return text

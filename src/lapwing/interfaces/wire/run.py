@@ -1,4 +1,4 @@
-"""Starting the server with the wire beside HTTP."""
+"""Starts the wire beside HTTP."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lapwing.interfaces.wire.shadow.database import address_of, make_shadow, sha
 from lapwing.interfaces.wire.shadow.link import ShadowAddress, ShadowLink
 
 SHADOW_SECONDS = 2.0
-"""How long a look waits for the shadow."""
+"""How long a health check waits for the shadow."""
 _NOT_MADE = frozenset({"3D000", "28000", "28P01"})
 _log = logging.getLogger("lapwing.wire")
 
@@ -35,7 +35,7 @@ def wire_settings(configuration: ServerConfiguration) -> WireSettings:
     """The configuration of the wire; ``server-configuration`` if there is none."""
     if configuration.wire is None:
         raise LapwingError(
-            "server-configuration", "there is no [wire] in the configuration", hint="[wire] with shadow = 'postgresql://...'"
+            "server-configuration", "there is no [wire] in the configuration", hint="add [wire] with shadow = 'postgresql://...'"
         )
     return configuration.wire
 
@@ -46,7 +46,7 @@ def shadow_password(secret: bytes) -> str:
 
 
 def make_shadows(configuration: ServerConfiguration, home: Path) -> None:
-    """Make the shadow of every data set, or bring it up to its declaration, and say what is missing: here once, not in every worker."""
+    """Create or update the shadow of every data set, and report what is missing: once here, not in every worker."""
     wire, identities = wire_settings(configuration), Identities(configuration.identities_url(home))
     password = shadow_password(identities.wire_secret())
     identities.close()
@@ -55,7 +55,7 @@ def make_shadows(configuration: ServerConfiguration, home: Path) -> None:
         try:
             with open_data_set(home / item.catalogue) as data_set:
                 name, tables = data_set.curator.declaration.dataset.id, declared_tables(data_set)
-        except LapwingError as error:  # of this data set alone: the others are served
+        except LapwingError as error:  # it affects only this data set: the others are served
             later = True
             _log.warning("%s", _not_on_the_wire(home / item.catalogue, error))
             continue
@@ -65,15 +65,15 @@ def make_shadows(configuration: ServerConfiguration, home: Path) -> None:
 
 
 def _not_on_the_wire(catalogue: Path, error: LapwingError) -> str:
-    """Which data set, why, and what makes it ready; the listener takes it in when somebody connects after that."""
+    """Names the data set, the reason and the remedy; after it, the listener serves the data set at the next connection."""
     said, then = f"data set {catalogue_name(catalogue)} is not on the wire", "It joins without a restart"
     if error.code == "not-prepared":
         return f"{said}: it has no prepared version. {then} after: lapwing -C {shlex.quote(str(catalogue.resolve()))} prepare"
-    return f"{said}: {shown(error, to_owner=True)}. {then} once that is mended."
+    return f"{said}: {shown(error, to_owner=True)}. {then} once that is fixed."
 
 
 def look_at_shadow(app_state: AppState, settings: WireSettings, password: str) -> None:
-    """Log in to the shadow of a data set as sessions do, or fail; runs a loop of its own."""
+    """Log in to the shadow of a data set as sessions do, or fail; runs its own event loop."""
     name = next(iter(app_state.desk.served), None)
     if name is None:
         return  # no session is possible
@@ -81,7 +81,7 @@ def look_at_shadow(app_state: AppState, settings: WireSettings, password: str) -
     try:
         asyncio.run(asyncio.wait_for(_logged_in(address), SHADOW_SECONDS))
     except ShadowError as error:
-        # A shadow may be made for its first session: until then its server says that there is no such database or role, and so is there.
+        # A shadow may be made only for its first session: until then the server reports a missing database or role, so it is reachable.
         if error.code not in _NOT_MADE:
             raise
 
@@ -92,7 +92,7 @@ async def _logged_in(address: ShadowAddress) -> None:
 
 @asynccontextmanager
 async def wired(app_state: AppState, home: Path) -> AsyncIterator[int]:
-    """The wire of one worker, beside whatever else it serves; gives the port."""
+    """Run the wire of one worker, beside its other interfaces; yields the port."""
     secret = app_state.identities.wire_secret()
     settings, server = wire_settings(app_state.configuration), app_state.configuration.server
     encryption = None

@@ -15,7 +15,7 @@ MECHANISM = "SCRAM-SHA-256"
 
 
 class ScramFailed(Exception):
-    """The exchange does not prove what it should."""
+    """The exchange proves no valid password."""
 
 
 def _hmac(key: bytes, text: bytes) -> bytes:
@@ -49,11 +49,11 @@ class ServerExchange:
     _so_far: str = ""
 
     def first(self, told: bytes) -> bytes:
-        """The server's first message, to the client's first."""
+        """The server's first message, in reply to the client's first."""
         text = _ascii(told)
         header, mark, rest = text.partition(",,")
         if not mark or header not in ("n", "y"):
-            raise ScramFailed("channel binding and other names are not spoken")
+            raise ScramFailed("channel binding and authorization identities are not supported")
         attributes = _attributes(rest)
         if not {"n", "r"} <= attributes.keys() or not attributes["r"]:
             raise ScramFailed("malformed")
@@ -64,7 +64,7 @@ class ServerExchange:
         return reply.encode()
 
     def final(self, told: bytes) -> tuple[str, bytes]:
-        """Whose key it is, and the server's last message; or :class:`ScramFailed`. Every known key is tried, found or not."""
+        """The id of the key and the server's last message, or :class:`ScramFailed`. Every known key is always tried."""
         text = _ascii(told)
         without, mark, _ = text.rpartition(",p=")
         attributes = _attributes(text)
@@ -86,7 +86,7 @@ class ServerExchange:
 
 @dataclass(slots=True)
 class ClientExchange:
-    """A login at another server, which has to prove that it knows the password too."""
+    """A login at another server, which must prove that it also knows the password."""
 
     password: str
     _nonce: str = field(default_factory=lambda: base64.b64encode(secrets.token_bytes(18)).decode())
@@ -97,7 +97,7 @@ class ClientExchange:
         return f"n,,n=,r={self._nonce}".encode()
 
     def final(self, told: bytes) -> bytes:
-        """The client's last message, to the server's first."""
+        """The client's last message, in reply to the server's first."""
         attributes = _attributes(_ascii(told))
         if not attributes.get("r", "").startswith(self._nonce) or not {"s", "i"} <= attributes.keys():
             raise ScramFailed("malformed")
@@ -111,7 +111,7 @@ class ClientExchange:
         return f"{without},p={base64.b64encode(proof).decode()}".encode()
 
     def check(self, told: bytes) -> None:
-        """Whether the server knows the password."""
+        """Require that the server proves that it knows the password."""
         if not hmac.compare_digest(_bytes(_attributes(_ascii(told)).get("v", "")), self._server_signature):
             raise ScramFailed("the server does not know the password")
 

@@ -1,4 +1,4 @@
-"""One session: the protocol's state machine, simple and extended. Messages are answered one after the other, in the order they came."""
+"""One session: the protocol's state machine, simple and extended. Messages are answered one at a time, in order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from lapwing.interfaces.wire.statement_parser import StatementParser
 _log = logging.getLogger("lapwing.wire")
 FLUSH_BYTES = 65_536
 ROWS_AT_ONCE = 100
-"""Sent before others have their turn."""
+"""Rows that are sent before other tasks run."""
 _NO_DATA, _EMPTY, _SUSPENDED = message(b"n"), message(b"I"), message(b"s")
 _ENDERS = ("COMMIT", "ROLLBACK", "ROLLBACK TO")
 
@@ -45,8 +45,8 @@ class _ClientGone(EOFError):
     """The client has disconnected."""
 
 
-class _BrokenOff(Exception):
-    """The work did not come to its end."""
+class _Interrupted(Exception):
+    """The work was cancelled or took too long."""
 
     def __init__(self, refusal: CallRefused) -> None:
         super().__init__(refusal.message)
@@ -65,12 +65,12 @@ class WireSession:
     idle_seconds: float
     _running: asyncio.Task[None] | None = None
     _skipping: bool = False
-    """After an error in the extended protocol, until the client synchronises."""
+    """Whether messages are skipped after an error in the extended protocol, until the client synchronises."""
     _login_over: asyncio.Event = field(default_factory=asyncio.Event)
     _out: bytearray = field(default_factory=bytearray)
 
     async def serve(self) -> None:
-        """Answer messages until the client goes."""
+        """Answer messages until the client disconnects."""
         self._write(ready(self.runner.status))
         await self._flush()
         while True:
@@ -87,7 +87,7 @@ class WireSession:
             if over.done():
                 raise LoginEnded
             if not reading.done():
-                raise CallRefused("wire-idle", "nothing was said for too long: the session ends", hint="connect again")
+                raise CallRefused("wire-idle", "the session was idle for too long and ends", hint="connect again")
             return reading.result()
         finally:
             over.cancel()
@@ -96,16 +96,16 @@ class WireSession:
 
     @property
     def key_id(self) -> str:
-        """The key that it was opened with."""
+        """The id of the key that opened the session."""
         return self.runner.handler.key_id
 
     def end_login(self) -> None:
-        """The key is not good any more: break off what runs, and go."""
+        """The key is no longer valid: cancel the running statement, and end the session."""
         self._login_over.set()
         self.cancel()
 
     def cancel(self) -> None:
-        """Break off what runs: a question goes on by itself, and is charged once."""
+        """Cancel the running statement. A question that was charged continues by itself."""
         if self._running is not None:
             self._running.cancel()
 
@@ -131,8 +131,8 @@ class WireSession:
         elif letter in _EXTENDED:
             if not self._skipping:
                 await self._guarded(_EXTENDED[letter](self, read), simple=False)
-                await self._let_others()  # a client may ask for much and never synchronise
-        elif letter not in (b"d", b"c", b"f"):  # what is left of a copy is passed over
+                await self._let_others()  # a client may send much and never synchronise
+        elif letter not in (b"d", b"c", b"f"):  # the rest of a copy is ignored
             raise ProtocolError("an unknown message")
 
     async def _guarded(self, work: Coroutine[Any, Any, None], *, simple: bool) -> None:
@@ -140,7 +140,7 @@ class WireSession:
         try:
             await self._ended(work)
             return
-        except _BrokenOff as error:
+        except _Interrupted as error:
             self._write(error_message(error.refusal))
         except (_ClientGone, LoginEnded):
             raise
@@ -150,7 +150,7 @@ class WireSession:
             self._write(error_message(CallRefused("wire-protocol", str(error))))
         except LocatedError as error:
             self._write(error_message(as_shown(error.error), position=error.position))
-        except Exception as error:  # what is not ours may hold a value: it is reported as "internal"
+        except Exception as error:  # an unexpected error may hold a value: it is reported as "internal"
             own = as_shown(error)
             if own.code == "internal":
                 _log.error("%s in a session on the wire", type(error).__name__)
@@ -176,9 +176,9 @@ class WireSession:
         if over and gone.done() and not gone.cancelled():
             raise _ClientGone
         if over:
-            raise _BrokenOff(CallRefused("wire-time-over", "the statement took longer than statement_timeout", hint=handler.charge))
+            raise _Interrupted(CallRefused("wire-time-over", "the statement took longer than statement_timeout", hint=handler.charge))
         if running.cancelled():
-            raise _BrokenOff(CallRefused("wire-cancelled", "the statement was cancelled, as asked for", hint=handler.charge))
+            raise _Interrupted(CallRefused("wire-cancelled", "the statement was cancelled on request", hint=handler.charge))
         running.result()
 
     # -- the simple protocol -----------------------------------------------------------------------------------------------------------
@@ -193,10 +193,10 @@ class WireSession:
         if not statements:
             self._write(_EMPTY)
         for statement in statements:
-            self._require_luck(statement)
+            self._require_no_failure(statement)
             await self.runner.read(statement)
             if statement.types and not isinstance(statement.command, PrepareNamed):
-                raise CallRefused("wire-parameter", "parameters have no values in a simple statement")
+                raise CallRefused("wire-parameter", "a simple query cannot have parameters")
             outcome = await self.runner.opened(PortalInUse(statement))
             self._begin_outcome(outcome)
             if outcome.fields is not None and outcome.copied is None:
@@ -210,11 +210,11 @@ class WireSession:
         except LapwingError as error:
             raise _placed(error) from error
 
-    def _require_luck(self, statement: PreparedStatement) -> None:
-        """In a transaction that failed, only its end is answered."""
+    def _require_no_failure(self, statement: PreparedStatement) -> None:
+        """In a failed transaction, accept only statements that end it."""
         ends = isinstance(statement.command, Transaction) and statement.command.word in _ENDERS
         if self.runner.status == FAILED and not ends:
-            raise CallRefused("wire-transaction", "the transaction failed: statements are passed over until it ends", hint="ROLLBACK")
+            raise CallRefused("wire-transaction", "the transaction has failed: statements are ignored until it ends", hint="ROLLBACK")
 
     # -- the extended protocol ---------------------------------------------------------------------------------------------------------
 
@@ -228,11 +228,11 @@ class WireSession:
             self.runner.kept.statements.pop("", None)
         statements = await apart(text, lambda: self._statements(text))
         if len(statements) > 1:
-            raise Refused("statement-several", "there is more than one statement", hint="send the statements one by one")
+            raise Refused("statement-several", "there is more than one statement", hint="send the statements one at a time")
         statement = statements[0] if statements else PreparedStatement(None, text)
         statement.given = given
         if statement.command is not None:
-            self._require_luck(statement)
+            self._require_no_failure(statement)
             await self.runner.read(statement)
         self.runner.kept.keep_statement(name, statement)
         self._write(message(b"1"))
@@ -244,10 +244,10 @@ class WireSession:
         formats = [read.int16() for _ in range(read.count())]
         read.end()
         if not set(forms) | set(formats) <= {0, 1}:
-            raise ProtocolError("there are two formats: text and binary")
+            raise ProtocolError("the only formats are 0 (text) and 1 (binary)")
         statement = self.runner.kept.statement(statement_name)
         if len(values) != len(statement.types):
-            message_text = f"{len(statement.types)} parameters are wanted, and {len(values)} are given"
+            message_text = f"the statement has {len(statement.types)} parameters, but {len(values)} values were given"
             raise CallRefused("wire-parameter", message_text)
         formats_of(forms, len(values))
         if not name:
@@ -270,7 +270,7 @@ class WireSession:
             fields = portal.described
             self._write(_NO_DATA if fields is None else row_description(fields, formats_of(portal.formats, len(fields))))
         else:
-            raise ProtocolError("statements and portals are described")
+            raise ProtocolError("only statements and portals can be described")
 
     async def _execute(self, read: Payload) -> None:
         portal, most = self.runner.kept.portal(read.text()), read.int32()
@@ -279,7 +279,7 @@ class WireSession:
             self._write(_EMPTY)
             return
         self._tell_news()
-        self._require_luck(portal.statement)
+        self._require_no_failure(portal.statement)
         begun = portal.outcome is None
         outcome = await self.runner.opened(portal)
         if begun:
@@ -298,17 +298,17 @@ class WireSession:
         kind, name = read.take(1), read.text()
         read.end()
         if kind not in (b"S", b"P"):
-            raise ProtocolError("statements and portals are closed")
+            raise ProtocolError("only statements and portals can be closed")
         (self.runner.kept.statements if kind == b"S" else self.runner.kept.portals).pop(name, None)
         self._write(message(b"3"))
 
     async def _function_call(self) -> None:
-        raise CallRefused("wire-statement", "functions are not called by their numbers here")
+        raise CallRefused("wire-statement", "function calls by number are not supported")
 
     # -- writing -----------------------------------------------------------------------------------------------------------------------
 
     def _tell_news(self) -> None:
-        """What came of questions that were broken off before."""
+        """Report the outcomes of earlier interrupted questions."""
         for news in self.runner.handler.news() if self.runner.handler.settings.wants_notices else ():
             self._write(notice(news))
 
@@ -319,7 +319,7 @@ class WireSession:
             self._write(parameter_status(*outcome.status))
 
     async def _rows(self, outcome: StatementOutcome, formats: list[int], first: int, most: int | None) -> bool:
-        """Send rows; says whether there are more than ``most``."""
+        """Send rows; returns whether the limit ``most`` stopped it."""
         if outcome.rows is None:
             return False
         if outcome.copied is not None:
@@ -348,7 +348,7 @@ class WireSession:
         self._out += data
 
     async def _let_others(self) -> None:
-        """Others have their turn; what is a lot by now is sent."""
+        """Let other tasks run, and send the output if it has grown large."""
         await asyncio.sleep(0)
         if len(self._out) > FLUSH_BYTES:
             await self._flush()
@@ -361,7 +361,7 @@ class WireSession:
 
 
 def _placed(error: LapwingError) -> LocatedError:
-    """Pre: the error points into all that the client sent."""
+    """The error with its position. Pre: the error points into the client's whole text."""
     return LocatedError(error, None if error.span is None else error.span.start + 1)
 
 

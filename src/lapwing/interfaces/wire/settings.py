@@ -1,4 +1,4 @@
-"""Settings of a session: ours, those that the shadow formats by, and those that are accepted and change nothing."""
+"""Settings of a session: Lapwing's own, those that control the shadow's formats, and those that are accepted and ignored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OWN = {
     "lapwing.marks": "off",
     "lapwing.noise_as_null": "off",
 }
-"""Ours, with their defaults; an empty one is the data set's."""
+"""Lapwing's own settings with their defaults; an empty default means the data set's."""
 REPORTED = {
     "server_version": "",
     "server_encoding": "UTF8",
@@ -109,7 +109,7 @@ _SHADOW_RULES: Mapping[str, Callable[[str], str]] = {
     "search_path": _matching(r"(?:[\w$ ,\"-]){0,300}"),
     "quote_all_identifiers": _boolean,
 }
-"""Passed on to the shadow, as values of parameters: what it answers about itself depends on them."""
+"""Settings passed on to the shadow, as parameter values: its answers depend on them."""
 _LOCAL_RULES: Mapping[str, Callable[[str], str]] = {
     "application_name": _any,
     "client_encoding": _encoding,
@@ -129,7 +129,7 @@ cursor_tuple_fraction
 session_replication_role tcp_user_timeout tcp_keepalives_idle tcp_keepalives_interval tcp_keepalives_count
 """
 _IGNORED = frozenset(_IGNORED_WORDS.split())
-"""NoEffect, since clients set them, and of no effect here."""
+"""Settings that are accepted, since clients set them, and ignored."""
 _DEFAULTS = {
     "application_name": "",
     "client_encoding": "UTF8",
@@ -154,18 +154,18 @@ _DEFAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class AnswerShape:
-    """What is sent of an answer."""
+    """How an answer is sent."""
 
     added: tuple[str, ...] = ()
-    """Parts of a measured value, ``lo``, ``hi`` or ``mark``, that are columns beside it."""
+    """Parts of a measured value (``lo``, ``hi`` or ``mark``) that are sent as columns beside it."""
     named: bool = False
-    """Whether a measured column whose name says so is an end of its error bar."""
+    """Whether the suffix of a measured column's name selects an end of its error bar."""
     noise_as_null: bool = False
 
 
 @dataclass(slots=True)
 class SessionSettings:
-    """What one session has set. A transaction that is rolled back takes its settings with it."""
+    """The settings of one session. Rolling back a transaction reverts its settings."""
 
     values: dict[str, str] = field(default_factory=dict)
     _before: dict[str, str] | None = None
@@ -180,7 +180,7 @@ class SessionSettings:
             return None
         rule = _OWN_RULES.get(name) or _SHADOW_RULES.get(name) or _LOCAL_RULES.get(name)
         if rule is None:
-            hint = f"ours are {', '.join(OWN)}"
+            hint = f"Lapwing's own settings are {', '.join(OWN)}"
             raise Refused("wire-setting", f"{name[:60]} cannot be changed here", hint=hint)
         if local and self._before is not None:
             self._local.setdefault(name, self.values.get(name))
@@ -190,12 +190,12 @@ class SessionSettings:
             try:
                 self.values[name] = rule(value)
             except ValueError:
-                raise Refused("wire-setting", f"this is not a value of {name} that is accepted here", hint=_hint(name)) from None
+                raise Refused("wire-setting", f"this value of {name} is not accepted here", hint=_hint(name)) from None
         told = _REPORTED_NAMES.get(name)
         return None if told is None else (told, self.shown(name) or "")
 
     def shown(self, name: str) -> str | None:
-        """What SHOW says; None where the shadow is to be asked."""
+        """The value for SHOW; None if the shadow must be asked."""
         if name in self.values and name not in _SHADOW_RULES:
             return self.values[name]
         if name in self.values and name != "search_path":
@@ -207,7 +207,7 @@ class SessionSettings:
         return {name: value for name, value in self.values.items() if name in _SHADOW_RULES}
 
     def own(self, name: str) -> str:
-        """One of ours, without its first part."""
+        """The value of ``lapwing.<name>``."""
         return self.values.get(f"lapwing.{name}", OWN[f"lapwing.{name}"])
 
     @property
@@ -234,11 +234,11 @@ class SessionSettings:
     # -- transactions ----------------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A transaction begins."""
+        """Begin a transaction."""
         self._before, self._local = dict(self.values), {}
 
     def end(self, *, committed: bool) -> None:
-        """It ends: what was set inside stays if it is committed, except for what was local."""
+        """End it: its settings stay if it is committed, except local ones."""
         if self._before is not None and not committed:
             self.values = self._before
         elif self._before is not None:
@@ -252,9 +252,9 @@ class SessionSettings:
 
 def _hint(name: str) -> str:
     hints = {
-        "client_encoding": "clients speak UTF8 here",
+        "client_encoding": "only UTF8 is supported",
         "standard_conforming_strings": "it is always on",
-        "datestyle": "it is ISO here",
+        "datestyle": "only ISO is supported",
         "lapwing.error": "such as '5%' or 100",
         "lapwing.epsilon": "such as 0.1",
         "lapwing.intervals": "on, off, or named",

@@ -1,6 +1,6 @@
-"""How much of the budget the wire may spend by itself: a share for each session and each day, against tools that explore on their own.
+"""How much of the budget the wire may spend: a share for each session and each day, because tools send statements by themselves.
 
-What a charge costs is taken from both shares before it is made, so that questions that run at the same time cannot pass them together.
+The cost of a charge is taken from both shares before the charge, so that concurrent questions cannot exceed them together.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class DailySpending:
     _gate: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, who: str, data_set: str, share: float) -> bool:
-        """Whether there is so much left today; it is taken then."""
+        """Take this share if it is left today; returns whether it was."""
         with self._gate:
             today = datetime.now(UTC).date().isoformat()
             if today != self._day:
@@ -41,14 +41,14 @@ class DailySpending:
             return True
 
     def give_back(self, who: str, data_set: str, share: float) -> None:
-        """It was not used."""
+        """Return a share that was not spent."""
         with self._gate:
             self._spent[who, data_set] = max(self._spent.get((who, data_set), 0.0) - share, 0.0)
 
 
 @dataclass(slots=True)
 class SessionSpending:
-    """What one session spent, and what it may."""
+    """What one session has spent and may spend."""
 
     who: str
     data_set: str
@@ -58,7 +58,7 @@ class SessionSpending:
     _gate: threading.Lock = field(default_factory=threading.Lock)
 
     def limited(self, work: Callable[[DataSet], Answer], notes: CallNotes) -> Callable[[DataSet], Answer]:
-        """The same work, which is charged for nothing that the shares do not hold; what is free stays free. ``notes`` knows its charges."""
+        """The same work, limited to what the shares can pay; free answers stay free. ``notes`` records its charges."""
 
         def watched(data_set: DataSet) -> Answer:
             total = data_set.curator.ledger.balance().budget.loss_total
@@ -83,13 +83,13 @@ class SessionSpending:
     def _take(self, share: float) -> None:
         with self._gate:
             if self.so_far + share > self.most + _ROUNDING:
-                hint = "connect again, or have [wire] session_share raised; answers that were paid for stay free"
+                hint = "connect again, or ask the operator to raise [wire] session_share; answers that were paid for stay free"
                 raise BudgetRefused(
                     "wire-limit", f"this session would spend more than its share of the budget ({self.most:.0%})", hint=hint
                 )
             if not self.daily.take(self.who, self.data_set, share):
-                hint = "go on tomorrow, or have [wire] day_share raised; answers that were paid for stay free"
-                message = f"this would be more than the share of the budget for a day on the wire ({self.daily.most:.0%})"
+                hint = "continue tomorrow, or ask the operator to raise [wire] day_share; answers that were paid for stay free"
+                message = f"this would exceed your share of the budget for a day on the wire ({self.daily.most:.0%})"
                 raise BudgetRefused("wire-limit", message, hint=hint)
             self.so_far += share
 

@@ -1,4 +1,4 @@
-"""From the first byte to a login: TLS, who it is, which data set."""
+"""From the first byte to a login: TLS, the identity, and the data set."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from lapwing.interfaces.wire.refusals import error_message
 from lapwing.interfaces.wire.scram import MECHANISM, ScramFailed, ServerExchange
 
 FIRST_SECONDS = 5.0
-"""Within these a client says what it wants."""
-_WRONG = CallRefused("unauthenticated", "the name or the key is wrong", hint="the user is the person's name, the password the API key")
+"""A client must send its startup message within these seconds."""
+_WRONG = CallRefused("unauthenticated", "the name or the key is wrong", hint="the user is the person's name, the password is the API key")
 
 
 @dataclass(frozen=True, slots=True)
 class CancelRequest:
-    """A client wants a statement of another connection broken off."""
+    """A client's request to cancel a statement of another connection."""
 
     process: int
     secret: int
@@ -42,7 +42,7 @@ class CancelRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoggedIn:
-    """Somebody who showed that they have a key, what they want to open, and their first settings."""
+    """An authenticated client: its identity and key, the data set, and its first settings."""
 
     identity: Identity
     key_id: str
@@ -51,28 +51,28 @@ class LoggedIn:
 
 
 class LoginRefused(Exception):
-    """It was told, and the connection ends."""
+    """The client was sent the refusal, and the connection ends."""
 
 
 async def first_words(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, encryption: ssl.SSLContext | None, heard: Callable[[], None]
 ) -> CancelRequest | dict[str, str]:
-    """What a client says first, after TLS where there is a certificate: what it wants to cancel, or its settings.
+    """A client's first message, after TLS if there is a certificate: a cancel request, or its settings.
 
-    ``heard`` is called when it has said something that a client says.
+    ``heard`` is called when it has sent something plausible.
     """
     encrypted = False
     while True:
         async with asyncio.timeout(FIRST_SECONDS):
             length = int.from_bytes(await reader.readexactly(4), "big")
             if not 8 <= length <= STARTUP_BYTES_MAX:
-                raise ProtocolError("this is not how PostgreSQL's clients begin")
+                raise ProtocolError("this is not a startup message of PostgreSQL's protocol")
             read = Payload(await reader.readexactly(length - 4))
         heard()
         match read.oid():
             case code if code == TLS_REQUEST and encryption is not None and not encrypted:
-                if getattr(reader, "_buffer", b""):  # what was sent before TLS is not of whoever is behind it
-                    raise ProtocolError("something was sent before TLS")
+                if getattr(reader, "_buffer", b""):  # data sent before TLS may come from somebody else
+                    raise ProtocolError("the client sent data before TLS")
                 writer.write(b"S")
                 await writer.drain()
                 await writer.start_tls(encryption)
@@ -84,14 +84,14 @@ async def first_words(
                 return CancelRequest(read.oid(), read.oid())
             case code if code >> 16 == PROTOCOL >> 16:
                 if encryption is not None and not encrypted:
-                    raise CallRefused("unauthenticated", "this server speaks TLS alone", hint="sslmode=require")
+                    raise CallRefused("unauthenticated", "this server requires TLS", hint="use sslmode=require")
                 words = _words(read)
                 if code != PROTOCOL or any(name.startswith("_pq_.") for name in words):
                     others = [name for name in words if name.startswith("_pq_.")]
                     writer.write(message(b"v", struct.pack("!II", PROTOCOL, len(others)) + b"".join(map(zero_ended, others))))
                 return {name: value for name, value in words.items() if not name.startswith("_pq_.")}
             case _:
-                raise ProtocolError("this is not how PostgreSQL's clients begin")
+                raise ProtocolError("this is not a startup message of PostgreSQL's protocol")
 
 
 def _words(read: Payload) -> dict[str, str]:
@@ -104,7 +104,7 @@ def _words(read: Payload) -> dict[str, str]:
 async def log_in(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, app_state: AppState, secret: bytes, words: dict[str, str]
 ) -> LoggedIn:
-    """Check who it is, and whether they may see the data set; :class:`LoginRefused` where not. Nobody is told which of both it was."""
+    """Authenticate the client and check that it may see the data set; :class:`LoginRefused` if not. A hidden one looks missing."""
     address = str((writer.get_extra_info("peername") or ("local",))[0])
     name, data_set = words.get("user", ""), words.get("database") or words.get("user", "")
     known = await asyncio.to_thread(app_state.identities.verifiers_of, name)
@@ -122,7 +122,7 @@ async def log_in(
         except CallRefused as wait:
             refusal = wait
     elif app_state.desk.of(data_set) is None or not identity.may(Act.SEE, data_set):
-        refusal = CallRefused("not-found", "there is no such data set, or none that you may see")
+        refusal = CallRefused("not-found", "there is no such data set, or you may not see it")
     credential, who = ("", "") if identity is None else (identity.credential, identity.name)
     outcome = "00000" if refusal is None else refusal.code
     said = {"who": who, "credential": credential, "act": "connect", "data_set": data_set[:200], "outcome": outcome}
@@ -134,7 +134,7 @@ async def log_in(
 
 
 async def _exchanged(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, exchange: ServerExchange) -> str:
-    """The id of the key that the client has."""
+    """The id of the client's key."""
     writer.write(message(b"R", struct.pack("!i", 10) + zero_ended(MECHANISM) + b"\0"))
     await writer.drain()
     read = Payload(await _told(reader))

@@ -1,4 +1,4 @@
-"""From the words of a statement to what it is. What is not recognised is refused: nothing is passed on because nobody thought of it."""
+"""Parses the words of a statement into a command. An unrecognised statement is refused: nothing is passed on by default."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ ROWS_FETCHED_MAX = 2**31
 
 @dataclass(frozen=True, slots=True)
 class StatementParser:
-    """Recognises statements of one data set."""
+    """Parses statements for one data set."""
 
     own: OwnNames
 
     def command(self, text: str, words: Sequence[Word]) -> Command:
-        """What the statement with these words is; ``text`` is all that the client sent. Pre: there is a word."""
+        """The command of these words; ``text`` is the client's whole text. Pre: there is a word."""
         return _Reading(text, list(words), self.own).command()
 
 
@@ -139,11 +139,11 @@ class _Reading:
             case "unlisten":
                 return NoEffect("UNLISTEN")
         self._at = 0
-        hint = "SELECT over the tables of the data set is answered; data is never changed here"
-        raise self._refuse(f"{word.upper() or 'this'} is not a statement that is answered", hint=hint)
+        hint = "SELECT from the tables of the data set is answered; data can never be changed here"
+        raise self._refuse(f"{word.upper() or 'this'} is not a supported statement", hint=hint)
 
     def _query(self) -> Query:
-        """The rest of the statement as a query: for the curator where it names a table of the data set, else for the shadow."""
+        """The rest of the statement as a query: for the curator if it names a table of the data set, otherwise for the shadow."""
         words = self._words[self._at :]
         if not words or not words[0].says(*_QUERY_WORDS):
             raise self._refuse("a query is missing here", hint="SELECT ...")
@@ -157,10 +157,10 @@ class _Reading:
         except Refused:
             if of_the_catalogue(words):
                 raise
-            return asked  # a table whose name is mistyped: the curator knows which one may be meant
+            return asked  # a table's name may be mistyped: the curator can suggest the right one
 
     def _asked_in_our_words(self, word: str) -> Ask:
-        """``EXPLAIN`` and ``DESCRIBE``: the curator's words. An engine's plan is never shown."""
+        """``EXPLAIN`` and ``DESCRIBE``, which the curator answers. An engine's plan is never shown."""
         start, end = self._words[0].start, self._words[-1].end
         if word == "explain":
             self._accept("privacy")
@@ -246,7 +246,7 @@ class _Reading:
     def _transaction(self, word: str) -> Transaction:
         tag = _TRANSACTION[word]
         if self._accept("prepared"):
-            raise self._refuse("nothing is ever changed, so nothing is prepared")
+            raise self._refuse("prepared transactions are not supported, because no statement changes data")
         if word == "rollback" and any(one.says("to") for one in self._words):
             tag = "ROLLBACK TO"
         if any(not one.is_name and not one.says(",") for one in self._words):
@@ -259,7 +259,7 @@ class _Reading:
         name = self._name()
         while self._accept("binary", "insensitive", "asensitive", "no", "scroll"):
             if self._words[self._at - 1].says("binary"):
-                raise self._refuse("rows of a cursor are sent as a FETCH asks for them", hint="leave BINARY out")
+                raise self._refuse("FETCH decides the format of a cursor's rows", hint="leave BINARY out")
         self._require("cursor")
         hold = False
         if self._accept("with", "without"):
@@ -280,7 +280,7 @@ class _Reading:
                 self._at += 1
                 count = min(int(word.value), ROWS_FETCHED_MAX)
             elif not forward and self._accept("backward", "prior", "last", "absolute", "relative", "first", "-"):
-                raise self._refuse("cursors go forward", hint="FETCH FORWARD")
+                raise self._refuse("cursors can only move forward", hint="use FETCH FORWARD")
         self._accept("from", "in")
         name = self._name()
         self._end()
@@ -288,7 +288,7 @@ class _Reading:
 
     def _copy(self) -> CopyOut:
         if not self._accept("("):
-            raise self._refuse("a table is never copied out", hint="COPY (SELECT ... GROUP BY ...) TO STDOUT copies an answer")
+            raise self._refuse("tables cannot be copied", hint="COPY (SELECT ... GROUP BY ...) TO STDOUT copies an answer")
         closing = self._closing()
         inner = _Reading(self._text, self._words[self._at : closing], self._own)
         if not inner._words:
@@ -305,7 +305,7 @@ class _Reading:
             depth += self._words[place].says("(") - self._words[place].says(")")
             if depth == 0:
                 return place
-        raise self._refuse("a bracket does not close", code="sql-syntax")
+        raise self._refuse("a bracket is not closed", code="sql-syntax")
 
     def _copy_options(self, query: Query) -> CopyOut:
         self._accept("with")
@@ -327,19 +327,19 @@ class _Reading:
                 self._accept("as")
                 value = self._next()
                 if value is None or value.kind is not WordKind.TEXT:
-                    raise self._refuse("a text is missing here", code="sql-syntax")
+                    raise self._refuse("a string literal is missing here", code="sql-syntax")
                 self._at += 1
                 delimiter, null = (value.value, null) if option == "delimiter" else (delimiter, value.value)
             elif self._accept("encoding"):
                 self._at += 1
             else:
-                raise self._refuse("this option of COPY is not supported", hint="FORMAT, HEADER, DELIMITER and NULL are")
+                raise self._refuse("this option of COPY is not supported", hint="FORMAT, HEADER, DELIMITER and NULL are supported")
             self._accept(",")
         if bracket:
             self._require(")")
         self._end()
         if form not in ("text", "csv", "binary") or len(delimiter.encode()) > 1:
-            raise self._refuse("this option of COPY is not supported", hint="FORMAT text, csv or binary")
+            raise self._refuse("this option of COPY is not supported", hint="use FORMAT text, csv or binary")
         return CopyOut(query, form, header, delimiter, null)
 
     def _prepare(self) -> PrepareNamed:
@@ -376,4 +376,4 @@ class _Reading:
                 self._name()
             return sign + word.value
         self._at -= 1
-        raise self._refuse("values are constants here")
+        raise self._refuse("only constants are allowed as values here")

@@ -22,7 +22,7 @@ _TEXTS = (TEXT, VARCHAR, BPCHAR, NAME, UNKNOWN, 0)
 
 
 def type_of(arrow: pa.DataType) -> int:
-    """The type of PostgreSQL that a column of an answer has."""
+    """The PostgreSQL type of an answer's column."""
     if pa.types.is_boolean(arrow):
         return BOOL
     if pa.types.is_integer(arrow):
@@ -63,7 +63,7 @@ def _text(value: Any) -> str:
 
 
 def _numeric(value: Decimal) -> bytes:
-    """Groups of four digits, as PostgreSQL sends numbers of any length."""
+    """Groups of four digits, PostgreSQL's binary form of numeric."""
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         return struct.pack("!hhHh", 0, 0, 0xC000, 0)
@@ -93,17 +93,17 @@ _BINARY: dict[int, Callable[[Any], bytes]] = {
 
 
 def literal(value: bytes | None, of: int, form: int) -> str:
-    """A parameter's value as it is written in a statement; ``wire-parameter`` where it cannot be read."""
+    """A parameter's value as SQL; ``wire-parameter`` if it cannot be read."""
     if value is None:
         return "NULL"
     try:
         return _literal_of_binary(value, of) if form == 1 else literal_of_text(value.decode("utf-8"), of)
     except (ValueError, KeyError, struct.error, OverflowError) as error:
-        raise CallRefused("wire-parameter", "a parameter cannot be read as its type") from error
+        raise CallRefused("wire-parameter", "a parameter's value does not have its type") from error
 
 
 def literal_of_text(text: str, of: int) -> str:
-    """A value written as text, in SQL."""
+    """A value in text format as SQL."""
     if "\0" in text:
         raise ValueError("a zero byte")
     if of in (INT2, INT4, INT8):
@@ -117,7 +117,7 @@ def literal_of_text(text: str, of: int) -> str:
         return {"t": "TRUE", "true": "TRUE", "1": "TRUE", "on": "TRUE", "f": "FALSE", "false": "FALSE", "0": "FALSE", "off": "FALSE"}[
             text.strip().lower()
         ]
-    if of == DATE:  # JDBC adds its time zone, which PostgreSQL passes over too
+    if of == DATE:  # JDBC adds its time zone, which PostgreSQL also ignores
         return f"DATE '{date.fromisoformat(text.strip().split(' ')[0])}'"
     if of in (TIMESTAMP, TIMESTAMPTZ):
         moment = datetime.fromisoformat(text.strip())

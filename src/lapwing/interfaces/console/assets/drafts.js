@@ -1,5 +1,5 @@
-// Keeps what is typed into the editor over Back, reload and signing in again: in the memory of this tab alone, for each person and data set.
-// Closing the tab or signing out in it forgets it. It runs before the editor, which begins with the text that it finds.
+// Keeps the text in the editor across Back, reload and signing in again: only in the memory of this tab, for each person and data set.
+// Closing the tab or signing out in it deletes the draft. It runs before the editor, which starts with the text in the form.
 (function () {
   "use strict";
   var PREFIX = "lapwing draft ";
@@ -12,7 +12,7 @@
     Object.keys(kept).filter((key) => key.startsWith(PREFIX) && isForgotten(key)).forEach((key) => kept.removeItem(key));
   }
 
-  forget((key) => !key.startsWith(mine + ",")); // of the person who used this tab before
+  forget((key) => !key.startsWith(mine + ",")); // drafts of the person who used this tab before
   document.querySelector("form.leave").addEventListener("submit", function () {
     isOver = true;
     forget(() => true);
@@ -22,7 +22,7 @@
   var name = mine + "," + JSON.stringify(form.getAttribute("action")) + "]";
   var area = document.getElementById("sql");
   var epsilon = document.getElementById("epsilon");
-  var sent = area.defaultValue; // what the address asks for
+  var sent = area.defaultValue; // the statement in the address
 
   function keep() {
     if (isOver) return;
@@ -34,7 +34,7 @@
   if (draft && (!sent || draft.of === sent) && draft.sql !== sent) {
     area.value = draft.sql;
     epsilon.value = draft.epsilon;
-    document.getElementById("price").textContent = ""; // a price of another text: the editor looks for that of this one
+    document.getElementById("price").textContent = ""; // it was the price of another text; the editor requests the new one
   }
   form.addEventListener("input", () => setTimeout(keep)); // after the editor has put its text into the form
   form.addEventListener("submit", keep);

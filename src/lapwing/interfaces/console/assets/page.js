@@ -1,4 +1,4 @@
-// The chart as a picture of dots: drawn by the browser from the file, on this machine.
+// Downloads the chart as PNG, which the browser draws from the SVG file.
 for (const link of document.querySelectorAll("a[data-png]")) {
   link.hidden = false;
   link.addEventListener("click", (event) => {

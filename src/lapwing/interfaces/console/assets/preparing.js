@@ -1,4 +1,4 @@
-// Shows how far a preparation is, as the server tells it. Without this script the form is sent as it is, and the page comes when it is done.
+// Shows the progress of a preparation. Without this script the browser sends the form and waits until the preparation is done.
 (function () {
   "use strict";
   var form = document.getElementById("preparing");
@@ -18,7 +18,7 @@
       words.textContent = "Version " + fields.version + " is prepared.";
       window.location.assign(form.dataset.done);
     } else if (name === "problem" && fields.code === "rows-lost") {
-      window.location.assign(form.dataset.done); // the page says what would be lost
+      window.location.assign(form.dataset.done); // the page shows what would be lost
     } else if (name === "problem") {
       words.textContent = fields.title + (fields.hint ? " (" + fields.hint + ")" : "");
       words.classList.add("bad");
@@ -65,7 +65,7 @@
         return next();
       })
       .catch(function () {
-        words.textContent = "The connection was lost or the server refused. Load the page again: the preparation may have gone on by itself.";
+        words.textContent = "The connection was lost or the server refused. Load the page again: the preparation may have continued.";
         words.classList.add("bad");
         button.disabled = false;
       });

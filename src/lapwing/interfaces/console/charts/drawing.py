@@ -1,4 +1,4 @@
-"""An answer as a chart: of the kind that suits it or that was asked for, for a page or to be taken away."""
+"""An answer as a chart: of a suitable or a requested kind, for a page or as a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,60}")
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """An answer drawn for a page, and what else it could be drawn as."""
+    """An answer drawn for a page, and the other kinds of chart that suit it."""
 
     kind: ChartKind
     kinds: tuple[ChartKind, ...]
@@ -32,16 +32,16 @@ class Chart:
     """The columns that can be drawn."""
     wide: str
     narrow: str
-    """The same for a phone; the style sheet shows one of the two."""
+    """The chart for a phone; the style sheet shows one of the two."""
 
     @property
     def drawn(self) -> Markup:
-        """Both, for a template: every text in them is escaped."""
+        """Both charts, for a template; every text in them is escaped."""
         return Markup(self.wide + self.narrow)
 
 
 def chart_of(answer: Answer, *, kind: ChartKind | None = None, value: str | None = None, name: str = "chart") -> Chart | None:
-    """The chart of an answer; None where it has no column with error bars, or no row.
+    """The chart of an answer; None if it has no column with error bars, or no row.
 
     ``name`` is the beginning of every id in it: two charts on a page need two names.
     """
@@ -54,9 +54,9 @@ def chart_of(answer: Answer, *, kind: ChartKind | None = None, value: str | None
 
 
 def picture_of(answer: Answer, *, kind: ChartKind | None = None, value: str | None = None, dark: bool = False) -> str:
-    """The chart as a file of its own, with its own colours; ``plot-column`` where there is nothing to draw."""
+    """The chart as a separate file, with its own colours; ``plot-column`` if there is nothing to draw."""
     if not len(answer):
-        raise Refused("plot-column", "there are no rows to plot")
+        raise Refused("plot-column", "the answer has no rows to plot")
     shown = drawable(answer, value)
     chosen = _chosen(shown, kind)
     canvas = Canvas(WIDE, "chart")
@@ -64,13 +64,13 @@ def picture_of(answer: Answer, *, kind: ChartKind | None = None, value: str | No
 
 
 def _chosen(shown: Drawable, kind: ChartKind | None) -> ChartKind:
-    """What was asked for, where the answer can be drawn so; what suits it otherwise."""
+    """The requested kind if it suits the answer, otherwise the one that suits it best."""
     return kind if kind is not None and kind in shown.kinds else shown.kinds[0]
 
 
 def _svg(canvas: Canvas, shown: Drawable, kind: ChartKind) -> str:
     if _NAME.fullmatch(canvas.name) is None:
-        raise ValueError("the name of a chart is small letters, digits and hyphens")
+        raise ValueError("the name of a chart must be lower-case letters, digits and hyphens")
     return framed(canvas, shown, kind, _drawing(canvas, shown, kind), alone=False)
 
 

@@ -1,4 +1,4 @@
-"""What every chart has around it: a heading, the words below it, and what a screen reader says."""
+"""The frame of every chart: a heading, the notes below it, and a description for screen readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lapwing.interfaces.console.charts.kinds import ChartKind, Drawable
 from lapwing.interfaces.console.charts.palette import own_style
 
 WIDE, NARROW = 720, 344
-"""Widths of a drawing: on a desk, and on a phone."""
+"""Widths of a drawing: on a desktop, and on a phone."""
 HEAD, FOOT_LINE, SMALL = 34.0, 17.0, 12
 _NAMES = {
     ChartKind.BARS: "Bars",
@@ -25,7 +25,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """Where something is drawn: how wide, and under which name, which is the beginning of every id in it."""
+    """The area for a drawing: its width, and its name, which begins every id in it."""
 
     width: float
     name: str
@@ -38,7 +38,7 @@ class Canvas:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The inside of a chart, from ``HEAD`` down, and what is to be said below it."""
+    """The inside of a chart, from ``HEAD`` down, and the notes below it."""
 
     parts: Sequence[str]
     height: float
@@ -46,7 +46,7 @@ class Drawing:
 
 
 def heading(shown: Drawable) -> str:
-    """What is drawn over what."""
+    """The column and its keys."""
     return f"{shown.column.name} by {' and '.join(shown.keys)}" if shown.keys else shown.column.name
 
 
@@ -71,7 +71,7 @@ def described(shown: Drawable, kind: ChartKind) -> str:
 
 
 def framed(canvas: Canvas, shown: Drawable, kind: ChartKind, drawing: Drawing, *, alone: bool, dark: bool = False) -> str:
-    """The whole drawing. With ``alone`` it has its own colours and paper; one in a page takes them from the page."""
+    """The whole drawing. With ``alone`` it has its own colours and background; in a page it takes them from the page."""
     said = [f"Error bars: {percent(shown.confidence)}.", *in_short(shown.column.marks), *drawing.notes]
     notes = [line for note in said for line in svg.lines_of(note, canvas.width - 4, SMALL)]
     below = HEAD + drawing.height + 10
@@ -104,12 +104,12 @@ def framed(canvas: Canvas, shown: Drawable, kind: ChartKind, drawing: Drawing, *
 
 
 def clip(name: str, x: float, y: float, width: float, height: float) -> str:
-    """An area outside which nothing is drawn: a bar of noise may be longer than the scale."""
+    """A clipping area: a noisy bar may be longer than the scale."""
     return svg.element("defs", svg.element("clipPath", svg.element("rect", x=x, y=y, width=width, height=height), id=name))
 
 
 def whisker(x1: float, y1: float, x2: float, y2: float, *, cap: float, hollow: bool) -> str:
-    """An error bar from one place to another, with a cap at both ends: level where ``y1`` is ``y2``, upright otherwise."""
+    """An error bar between two points, with a cap at both ends: horizontal if ``y1`` is ``y2``, otherwise vertical."""
     across = y1 == y2
     dx, dy = (0.0, cap) if across else (cap, 0.0)
     ends = "".join(f"M{svg.number(x - dx)} {svg.number(y - dy)}L{svg.number(x + dx)} {svg.number(y + dy)}" for x, y in ((x1, y1), (x2, y2)))

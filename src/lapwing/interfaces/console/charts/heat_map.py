@@ -1,4 +1,4 @@
-"""Two keys: a field for each pair, the deeper the more. The line at its foot is its error bar, as a share of the value."""
+"""Charts over two keys: a field for each pair, darker for a larger value. The line at its foot is its error bar, relative to the value."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _FIELD_HEIGHT = 34.0
 _FIELD_WIDTH_MAX = 110.0
 _PAD = 5.0
 _HEAD_MAX = 110.0
-"""Room for the name of a column, which is written aslant where it is long."""
+"""Space for the name of a column, which is slanted if it is long."""
 
 
 def drawn_map(canvas: Canvas, shown: Drawable) -> Drawing:
-    """Rows for one key and columns for the other: time goes across, and on a phone whichever has fewer values."""
+    """Rows for one key and columns for the other: time runs across, or on a phone the key with fewer values."""
     down, across, is_turned = _sides(canvas, shown)
     names = shown.keys[::-1] if is_turned else shown.keys
     labels = key_texts(names[0], down)
@@ -79,7 +79,7 @@ def _hatching(name: str) -> str:
 
 
 def step_of(height: float, low: float, high: float) -> int:
-    """Which of the steps of colour a value has."""
+    """The colour step of a value."""
     return min(max(math.floor((height - low) / (high - low) * STEPS), 0), STEPS - 1)
 
 
@@ -112,7 +112,7 @@ def _field(
 
 
 def _scale(left: float, top: float, low: float, high: float, room: float) -> list[str]:
-    """The steps of colour with the values at their ends."""
+    """The colour steps with the values at their ends."""
     width = min(22.0, room / STEPS)
     parts = [svg.rect(left + width * step, top, width, 10, class_=f"lw-heat-{step}") for step in range(STEPS)]
     parts.append(svg.text(left, top + 26, figure(low, digits=3), class_="lw-quiet lw-small"))

@@ -1,4 +1,4 @@
-"""Which picture suits an answer. It is chosen by types and keys, never by noisy values: two runs of one question look alike."""
+"""Chooses the kind of chart for an answer, by types and keys and never by noisy values: two runs of one question look alike."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 BINS_MIN, BINS_MAX = 3, 200
 SIDE_MAX = 40
-"""Values of a key up to which two of them make a map."""
+"""The largest number of values of a key in a heat map."""
 FILLED_MIN = 0.3
-"""Part of a map that has to have a value."""
+"""The share of a heat map's fields that must have a value."""
 
 
 class ChartKind(StrEnum):
@@ -40,41 +40,41 @@ class ChartKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Drawable:
-    """One column of an answer with its keys, and each of its values as it is written."""
+    """One column of an answer with its keys, and its values as text."""
 
     column: DrawnColumn
     keys: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
     """The keys of each row."""
     texts: Sequence[tuple[str, ...]]
-    """The same, as they are written."""
+    """The keys of each row as text."""
     written: Sequence[str]
     """Each value with its error bar, as text."""
     is_whole: bool
-    """Whether the values are whole numbers: counts, or sums of such."""
+    """Whether the values are integers: counts, or sums of integers."""
     confidence: float
     kinds: tuple[ChartKind, ...]
-    """What it can be drawn as; the first is what suits it best."""
+    """The suitable kinds of chart, the best first."""
     lines: TimeLines | None
-    """Its lines, where it goes over time."""
+    """Its lines, if a key is time."""
 
     def label(self, row: int) -> str:
         """The label of a value."""
         return ", ".join(self.texts[row]) or self.column.name
 
     def hint(self, row: int) -> str:
-        """The description of a value on request."""
+        """The tooltip of a value."""
         label = f"{self.label(row)}: " if self.keys else ""
         return f"{label}{self.written[row]}"
 
 
 def drawable(answer: Answer, value: str | None = None) -> Drawable:
-    """The column of this name, or the first with error bars; ``plot-column`` where there is none."""
+    """The column of this name, or the first with error bars; ``plot-column`` if there is none."""
     table, noisy = answer.table, {**answer.intervals, **answer.marks}
     column = drawn_column(table, answer.intervals, answer.marks, value=value)
     keys = key_names(table, noisy)
     if not keys and len(table) > 1:
-        keys = [name for name in table.column_names if name not in noisy][:1]  # numbers in bins, with decimals
+        keys = [name for name in table.column_names if name not in noisy][:1]  # binned numbers with decimals
     columns: dict[str, list[Any]] = {key: table.column(key).to_pylist() for key in keys}
     rows = list(zip(*columns.values(), strict=True)) if keys else [()] * len(table)
     texts = list(zip(*(key_texts(*item) for item in columns.items()), strict=True)) if keys else rows
@@ -120,7 +120,7 @@ def _kinds(rows: Sequence[tuple[Any, ...]], lines: TimeLines | None, *, is_whole
 
 
 def bin_width(keys: Sequence[Any]) -> float | None:
-    """The width of the bins of numbers: all of them whole steps apart, and no more steps than fit. None for anything else."""
+    """The bin width of numbers that are whole steps apart, with no more steps than fit; None for anything else."""
     numbers = sorted({float(key) for key in keys if isinstance(key, int | float) and not isinstance(key, bool)})
     if len(numbers) < BINS_MIN or any(key is not None and not isinstance(key, int | float) for key in keys):
         return None
@@ -137,7 +137,7 @@ def _fills_a_map(rows: Sequence[tuple[Any, ...]]) -> bool:
 
 
 def in_order(name: str, values: Sequence[Any]) -> list[Any]:
-    """The different values of a key: numbers, dates and times in their order, words as they come, and NULL last."""
+    """The distinct values of a key: numbers, dates and times sorted, words in the order of the answer, and NULL last."""
     distinct = list(dict.fromkeys(value for value in values if value is not None))
     if all(isinstance(value, int | float | date) for value in distinct) or time_axis({name: distinct}) is not None:
         distinct.sort()

@@ -1,4 +1,4 @@
-"""Bars and points: a row for each value, so that long names need not be turned and a phone is wide enough."""
+"""Bars and points: a row for each value, so that long names need no rotation and fit on a phone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def drawn_rows(canvas: Canvas, shown: Drawable, *, points: bool) -> Drawing:
     for tick in number_ticks(low, high, most=4 if canvas.is_narrow else 6):
         at = scale.place(tick.at)
         look = "lw-axis" if tick.at == 0 and not points else "lw-grid"
-        # On a phone names are above the bars: the lines leave room for them.
+        # On a phone, names are above the bars: the grid lines leave space for them.
         tops = [HEAD + row_height * row + 22 for row in range(count)] if canvas.is_narrow else [HEAD - 2]
         length = 22.0 if canvas.is_narrow else bottom - HEAD + 2
         parts += [svg.line(at, top, at, top + length, class_=look) for top in tops]

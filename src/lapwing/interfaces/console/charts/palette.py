@@ -1,6 +1,6 @@
-"""The colours of charts, in light and dark, and the style sheet that gives them to the classes of a drawing.
+"""The colours of charts, in light and dark, and the style sheet that assigns them to the classes of a drawing.
 
-A test holds them to contrast: 4.5 for text, 3 for what a value is read from.
+A test checks their contrast: 4.5 for text, 3 for shapes that show a value.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ DARK: Mapping[str, str] = {
 }
 HEAT_LIGHT = ("#eaf3f9", "#cfe3f0", "#aaccdf", "#7fb1cc", "#5598c0", "#2a6a94", "#164a6d")
 HEAT_DARK = ("#1b2a36", "#22404f", "#2b5a72", "#387795", "#5497b8", "#83bcd8", "#b9def2")
-"""From least to most; each theme begins next to its paper."""
+"""From the smallest to the largest; each theme begins close to its background."""
 LINES_DARK = ("#7c72b5", "#db7815", "#369561", "#ad3ef0", "#feabce", "#e8ed8d")
-"""Of lines beside each other, on dark paper."""
+"""Colours of several lines, on a dark background."""
 INK_ON_DARK, INK_ON_LIGHT = "#ffffff", "#17212b"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
@@ -56,7 +56,7 @@ def ink_on(colour: str) -> str:
 
 
 def style_sheet() -> str:
-    """For pages: light, dark where the reader's system or the page (``data-theme``) says so, and one of the two widths."""
+    """The style sheet for pages: light, or dark if the reader's system or the page (``data-theme``) asks for it, in one of two widths."""
     dark_rules = _rules(DARK, HEAT_DARK, LINES_DARK)
     return "\n".join(
         [
@@ -80,8 +80,8 @@ def style_sheet() -> str:
 
 
 def own_style(drawn: str, *, dark: bool) -> str:
-    """For a drawing that stands alone, in one theme and without variables: programs that read SVG do not all know them. What is ``drawn``
-    says which rules it needs."""
+    """The style of a separate drawing, in one theme and without variables, which not all SVG programs support. It has only the rules that
+    ``drawn`` needs."""
     used = {name for classes in re.findall(r'class="([^"]*)"', drawn) for name in classes.split()}
     rules = [*_SHAPES.splitlines(), *_scoped(_rules(DARK, HEAT_DARK, LINES_DARK) if dark else _rules(LIGHT, HEAT_LIGHT, LINE_COLOURS), "")]
     return "\n".join(rule for rule in rules if ".lw-chart text" in rule or used & set(re.findall(r"\.([\w-]+)", rule)) - {"lw-chart"})

@@ -1,4 +1,4 @@
-"""From values to places: numbers on a line, and the round ones written beside it."""
+"""Maps values to positions on an axis, and chooses round numbers for its ticks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lapwing.answers.display.time_axis import Tick
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A line of numbers from ``low`` to ``high`` on the screen between two places."""
+    """An axis from ``low`` to ``high`` between two positions on the screen."""
 
     low: float
     high: float
@@ -19,13 +19,13 @@ class Scale:
     end: float
 
     def place(self, value: float) -> float:
-        """Where a value is; one beyond the line is a little beyond its end, where it is cut off."""
+        """The position of a value; one outside the axis is placed a little beyond its end, where it is clipped."""
         share = (value - self.low) / (self.high - self.low)
         return self.begin + min(max(share, -0.1), 1.1) * (self.end - self.begin)
 
 
 def reach(ends: list[float], *, from_zero: bool) -> tuple[float, float]:
-    """The least and the most that a scale has to show; never nothing."""
+    """The range that a scale must show; never empty."""
     finite = [end for end in ends if math.isfinite(end)] + ([0.0] if from_zero else [])
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
     if low == high:
@@ -36,13 +36,13 @@ def reach(ends: list[float], *, from_zero: bool) -> tuple[float, float]:
 
 
 def number_ticks(low: float, high: float, *, most: int) -> list[Tick]:
-    """Round numbers between two, no more than this many."""
+    """Round numbers in a range, at most ``most``."""
     step = _step((high - low) / max(most, 1))
     first, last = math.ceil(low / step), math.floor(high / step)
     return [Tick(at * step, figure(at * step, digits=6)) for at in range(first, last + 1)]
 
 
 def _step(least: float) -> float:
-    """The smallest of 1, 2, 5 times a power of ten that is not below."""
+    """The smallest of 1, 2, 5 times a power of ten that is at least ``least``."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))

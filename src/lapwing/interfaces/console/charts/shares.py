@@ -1,4 +1,4 @@
-"""Shares of a whole as bars: what was spent by whom, or in which week. They are exact entries of the ledger and have no error bars."""
+"""Shares of a whole as bars: spending by analyst or by week. They are exact entries of the ledger and have no error bars."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ROW = 28.0
 
 
 def share_bars(shares: Sequence[tuple[str, float]], *, title: str, name: str) -> str:
-    """A bar for each name, as long as its share of the longest; for both widths."""
+    """A bar for each name, scaled to the longest; for both widths."""
     return "".join(_drawn(shares, title, width, f"{name}-{size}", size) for width, size in ((WIDE, "wide"), (NARROW, "narrow")))
 
 

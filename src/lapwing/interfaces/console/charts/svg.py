@@ -1,4 +1,4 @@
-"""SVG as text. Every name and text goes through here and is escaped; looks are classes, never inline styles, which pages forbid."""
+"""Writes SVG as text. Every name and text is escaped here; styles are classes, never inline styles, which pages forbid."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from html import escape
 
 TEXT_SIZE = 13
 _LETTER = 0.56
-"""Width of an ordinary letter, in sizes of the type."""
+"""The width of an ordinary letter, relative to the font size."""
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no XML document may hold, not even escaped."""
+"""Characters that no XML document may hold, not even escaped."""
 _STEERING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Signs that turn the direction of the text around them."""
+"""Characters that change the direction of the text around them."""
 
 
 def clean(text: str) -> str:
-    """Text that any reader of XML takes and that stays in its own place; what cannot be shown is a replacement sign."""
+    """Text that any XML parser accepts and that does not affect its surroundings; other characters are replaced."""
     return _STEERING.sub("\ufffd", _NOT_IN_XML.sub("\ufffd", text))
 
 
@@ -27,7 +27,7 @@ def number(value: float) -> str:
 
 
 def element(tag: str, *inside: str, **attributes: str | float | None) -> str:
-    """An element around what was made by this function before. ``class_`` is ``class``, and an underscore inside a name is a hyphen."""
+    """An element around the results of earlier calls. ``class_`` is ``class``, and an underscore inside a name becomes a hyphen."""
     written = "".join(_attribute(name, value) for name, value in attributes.items() if value is not None)
     return f"<{tag}{written}>{''.join(inside)}</{tag}>" if inside else f"<{tag}{written}/>"
 
@@ -43,7 +43,7 @@ def words(text: str) -> str:
 
 
 def text(x: float, y: float, said: str, *, class_: str = "lw-text", anchor: str | None = None, turned: float | None = None) -> str:
-    """A line of text, its foot at (x, y)."""
+    """A line of text with its baseline at (x, y)."""
     transform = None if turned is None else f"rotate({number(turned)} {number(x)} {number(y)})"
     return element("text", words(said), x=x, y=y, class_=class_, text_anchor=anchor, transform=transform)
 
@@ -54,12 +54,12 @@ def line(x1: float, y1: float, x2: float, y2: float, *, class_: str) -> str:
 
 
 def rect(x: float, y: float, width: float, height: float, *inside: str, class_: str) -> str:
-    """A rectangle; one without room has none."""
+    """A rectangle; negative sizes become 0."""
     return element("rect", *inside, x=x, y=y, width=max(width, 0.0), height=max(height, 0.0), class_=class_)
 
 
 def hint(said: str) -> str:
-    """What is shown when the pointer rests on the element around it."""
+    """The tooltip of the element around it."""
     return element("title", words(said))
 
 
@@ -69,13 +69,13 @@ def group(inside: Iterable[str], *, class_: str | None = None, clip: str | None 
 
 
 def width_of(said: str, size: float = TEXT_SIZE) -> float:
-    """About how wide a text is. Signs of wide scripts are a whole size each."""
+    """The approximate width of a text. Characters of wide scripts are as wide as the font size."""
     wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in said)
     return (wide + (len(said) - wide) * _LETTER) * size
 
 
 def fitted(said: str, room: float, size: float = TEXT_SIZE) -> str:
-    """The text on one line, cut off with an ellipsis where it has no room."""
+    """The text on one line, truncated with an ellipsis if it does not fit."""
     shown = " ".join(clean(said).split())
     if width_of(shown, size) <= room:
         return shown

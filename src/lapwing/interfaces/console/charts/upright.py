@@ -1,4 +1,4 @@
-"""Over an axis: numbers in bins as a histogram, and time as lines with bands."""
+"""Charts over an axis: binned numbers as a histogram, and time series as lines with bands."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from lapwing.interfaces.console.charts.kinds import Drawable, bin_width
 from lapwing.interfaces.console.charts.scales import Scale, number_ticks, reach
 
 _TALL, _LOW = 280.0, 230.0
-"""Heights of the area, on a desk and on a phone."""
+"""Heights of the area, on a desktop and on a phone."""
 
 
 class _Area:
-    """The part of a drawing that values are drawn in, with its two scales."""
+    """The plotting area of a drawing, with its two scales."""
 
     def __init__(self, canvas: Canvas, ends: list[float], *, from_zero: bool, above: float = 0.0) -> None:
         self.canvas = canvas
@@ -34,7 +34,7 @@ class _Area:
         self.clip_name = f"{canvas.name}-area"
 
     def surroundings(self, across: Sequence[tuple[float, str]]) -> list[str]:
-        """Lines and labels: values on the left, and below the area what it goes over."""
+        """Grid lines and labels: values on the left, keys below the area."""
         parts = [clip(self.clip_name, self.left - 1, self.top - 4, self.right - self.left + 2, self.bottom - self.top + 8)]
         for tick in self.ticks:
             at = self.up.place(tick.at)
@@ -48,7 +48,7 @@ class _Area:
 
 
 def drawn_histogram(canvas: Canvas, shown: Drawable) -> Drawing:
-    """A bar for each bin, next to each other; a bin that is not in the answer is a gap, and NULL is separate."""
+    """Adjacent bars, one per bin; a bin that is not in the answer is a gap, and NULL is separate."""
     keys: list[Any] = [row[0] for row in shown.rows]
     step = bin_width(keys)
     assert step is not None
@@ -87,13 +87,13 @@ def _bar(shown: Drawable, row: int, x: float, room: float, area: _Area) -> str:
 
 
 def drawn_line(canvas: Canvas, shown: Drawable) -> Drawing:
-    """Lines with bands, in the order of time, with gaps where the answer has some; dashed where noise hides the value."""
+    """Lines with bands, in the order of time, with the answer's gaps; dashed where noise hides the value."""
     found, column = shown.lines, shown.column
     assert found is not None
     rows = [row for line in found.lines for row in line.rows]
     legend, high = _legend(canvas, [line.name for line in found.lines] if found.total > 1 else [])
     drawn = column.of_rows(rows)
-    area = _Area(canvas, drawn.ends(), from_zero=any(drawn.doubtful), above=high)  # what is doubtful may be zero
+    area = _Area(canvas, drawn.ends(), from_zero=any(drawn.doubtful), above=high)  # doubtful values may be zero
     first, last = min(rows, key=found.moments.__getitem__), max(rows, key=found.moments.__getitem__)
     span = Scale(found.moments[first], max(found.moments[last], found.moments[first] + 1), area.left + 8, area.right - 6)
     places = {row: span.place(found.moments[row]) for row in rows}
@@ -123,7 +123,7 @@ class _Looks(NamedTuple):
 
 
 def _looks(number: int | None, *, thin: bool = False) -> _Looks:
-    """Of the only line, or of one among others; thin where there is no room for dots or dashes."""
+    """The classes of the only line, or of one of several; thin if there is no space for dots or dashes."""
     thick = " lw-thin" if thin else ""
     if number is None:
         return _Looks("lw-band", f"lw-curve{thick}", f"lw-doubt{thick}", "lw-dot", "lw-open")
@@ -132,7 +132,7 @@ def _looks(number: int | None, *, thin: bool = False) -> _Looks:
 
 
 def _legend(canvas: Canvas, names: Sequence[str]) -> tuple[list[str], float]:
-    """The names of lines with their colours, in as many rows as they need, and how high these are."""
+    """The names of lines with their colours, in as many rows as needed, and the height of the rows."""
     parts: list[str] = []
     x, y = 2.0, HEAD
     for number, name in enumerate(names):
@@ -147,7 +147,7 @@ def _legend(canvas: Canvas, names: Sequence[str]) -> tuple[list[str], float]:
 
 
 def _apart(ticks: Sequence[Tick], span: Scale) -> Iterator[Tick]:
-    """Those whose labels do not touch."""
+    """The ticks whose labels do not overlap."""
     free = -math.inf
     for tick in ticks:
         half = svg.width_of(tick.label, 12) / 2 + 5
@@ -159,13 +159,13 @@ def _apart(ticks: Sequence[Tick], span: Scale) -> Iterator[Tick]:
 def _band(column: DrawnColumn, piece: Sequence[int], places: Mapping[int, float], area: _Area, looks: _Looks) -> str:
     upper = [(places[row], area.up.place(column.heights[row] + column.above[row])) for row in piece]
     lower = [(places[row], area.up.place(column.heights[row] - column.below[row])) for row in piece]
-    if len(piece) == 1:  # a point alone has a band of a little width
+    if len(piece) == 1:  # a single point has a narrow band
         upper, lower = ([(x + side, y) for side in (-1.5, 1.5) for x, y in ends] for ends in (upper, lower))
     return svg.element("polygon", points=_way((*upper, *reversed(lower))), class_=looks.band)
 
 
 def _curves(column: DrawnColumn, piece: Sequence[int], places: Mapping[int, float], area: _Area, looks: _Looks, *, dots: bool) -> list[str]:
-    """The whole piece as a dashed line, and over it the parts that are larger than their noise; a point between two gaps is a dot."""
+    """The whole piece as a dashed line, overlaid by the parts that are larger than their noise; a point between two gaps is a dot."""
     doubtful = column.doubtful
     heights = {row: area.up.place(column.heights[row]) for row in piece}
     ways = [(piece, looks.doubt)] if any(doubtful[row] for row in piece) else []
@@ -182,7 +182,7 @@ def _way(places: Sequence[tuple[float, float]]) -> str:
 
 
 def _points(shown: Drawable, rows: Sequence[int], places: Mapping[int, float], area: _Area, looks: _Looks) -> list[str]:
-    """The tooltip of each value: anywhere above its time, and near it where there are other lines."""
+    """The tooltip of each value: anywhere above its time, or only near it if there are several lines."""
     if looks.band == "lw-band":
         width, high = max((area.right - area.left) / len(rows), 1.0), area.bottom - area.top
         return [

@@ -1,1 +1,1 @@
-"""The pages, by who uses them. Each is one function: rights by its dependency, values from the HTTP interface, one template."""
+"""The pages, by user. Each is one function: its dependency checks rights, the HTTP interface gives values, a template shows them."""

@@ -1,4 +1,4 @@
-"""Answers: seen again for nothing, as a chart and a table, and taken away in files."""
+"""Answers: replayed for free, as a chart and a table, or downloaded as files."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from lapwing.interfaces.http.routes import asking
 
 router = pages()
 ROWS_MAX = 50
-"""Rows of an answer that a page shows; there are links to the others, and files have all of them."""
+"""The rows of an answer on one page; links lead to the others, and files have all of them."""
 PART_MAX = 10**6
 _REPLAYED = "answered before on this version"
-"""The beginning of a note that a page says in other words."""
+"""The beginning of a note that the page already shows in other words."""
 WAIT_MAX = 300
-"""How often a page looks for an answer that is being made."""
+"""How often a page checks for an answer in progress."""
 
 
 @router.get("/d/{data_set}/answer")
@@ -41,7 +41,7 @@ async def answer(
     value: Annotated[str | None, Query(max_length=200)] = None,
     part: Annotated[int, Query(ge=1, le=PART_MAX)] = 1,
 ) -> Response:
-    """An answer that was paid for. Looking at it costs nothing; what was never answered is not asked here."""
+    """An answer that was paid for. Viewing it is free; this page never asks a new question."""
     question = PageQuestion.of_token(q)
     try:
         found = await asking.replayed(question.body(), visit.call)
@@ -64,9 +64,9 @@ async def answer_file(
     kind: ChartKind | None = None,
     value: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
-    """An answer as a file; ``kind`` and ``value`` are of its chart."""
+    """An answer as a file; ``kind`` and ``value`` choose its chart."""
     if form not in _FILES:
-        raise CallRefused("not-found", "there is no such file of an answer")
+        raise CallRefused("not-found", "an answer has no file of this type")
     question = PageQuestion.of_token(q)
     if form == "ipynb":
         content = notebook(str(visit.request.base_url), visit.call.served.data_set_id, question).encode()
@@ -84,7 +84,7 @@ _FILES = {
     "parquet": PARQUET,
     "svg": "image/svg+xml",
 }
-"""Kinds of files, with how each is called on the way."""
+"""The types of files, with their media types."""
 
 
 def _content(found: Answer, form: str, kind: ChartKind | None, value: str | None) -> bytes:
@@ -98,7 +98,7 @@ def _content(found: Answer, form: str, kind: ChartKind | None, value: str | None
 
 
 def _shown(found: Answer, fields: dict[str, Any], part: int) -> dict[str, Any]:
-    """A part of the table as it is printed: texts, which columns hold numbers or error bars, which cells are doubtful."""
+    """A part of the printed table: texts, which columns hold numbers or error bars, and which cells are doubtful."""
     headers, rows = found.cells()
     last = max(-(-len(rows) // ROWS_MAX), 1)
     part = min(part, last)
@@ -120,7 +120,7 @@ def _shown(found: Answer, fields: dict[str, Any], part: int) -> dict[str, Any]:
 
 
 def _doubtful(fields: dict[str, Any]) -> list[list[bool]]:
-    """Which of the printed cells are marked, or are error bars of such."""
+    """Which of the printed cells are marked, or are error bars of marked cells."""
     columns: list[list[bool]] = []
     for column in fields["columns"]:
         marks = [mark not in (None, "scaled") for mark in fields["marks"].get(column["name"], [None] * len(fields["rows"]))]

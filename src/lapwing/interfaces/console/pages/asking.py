@@ -1,4 +1,4 @@
-"""The editor: the price while one types, and paying a price that was on the screen."""
+"""The editor: it shows the price during typing, and charges only a price that was on the screen."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ from lapwing.interfaces.http.statement_words import statement_words
 router = pages()
 REWRITES_MAX = 2
 EXCERPT_WIDTH = 34
-"""Characters of a line that are shown around the place of a refusal."""
+"""Characters of a line that are shown around the position of a refusal."""
 _REQUEST = re.compile(r"[A-Za-z0-9]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What is known of a statement before it is asked: a price, or why there is none."""
+    """A statement's price before it is asked, or why there is none."""
 
     question: PageQuestion
     price: PriceView | None = None
     refusal: LapwingError | None = None
     excerpt: str = ""
-    """The line it is about, and carets under the place."""
+    """The line of the refusal, with carets under the position."""
     rewritten: tuple[Rewrite, ...] = ()
 
     @property
     def span(self) -> str:
-        """The place of a refusal, for the editor to mark."""
+        """The position of a refusal, for the editor to mark."""
         return "" if self.refusal is None or self.refusal.span is None else f"{self.refusal.span.start} {self.refusal.span.end}"
 
 
 @router.get("/d/{data_set}/ask")
 async def editor(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.EXPLAIN))], q: str = "") -> Response:
-    """The editor, with a question where the address has one."""
+    """The editor, with the question in the address, if any."""
     question = PageQuestion.of_token(q) if q else None
     return await editor_page(visit, question, None if question is None else await quote(visit, question))
 
 
 @router.post("/d/{data_set}/price")
 async def price(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.EXPLAIN))]) -> Response:
-    """The price of what was typed: the part of the page below the editor for a script, the whole page without one."""
+    """The price of what was typed: for a script only that part of the page, otherwise the whole page."""
     question = PageQuestion.of_form(visit.form)
     if FRAGMENT not in visit.request.headers:
         return await editor_page(visit, question, await quote(visit, question))
@@ -67,7 +67,7 @@ async def price(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.EXPLAIN))
 
 @router.post("/d/{data_set}/ask")
 async def ask(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.ASK))]) -> Response:
-    """Pay, where the price is the one that was on the screen; then go to the answer, which has an address of its own."""
+    """Pay if the price is the one that was on the screen; then redirect to the answer, which has its own address."""
     question = PageQuestion.of_form(visit.form)
     known = await quote(visit, question)
     if known.price is None or visit.form.get("seen", "") != known.price.seen:
@@ -92,7 +92,7 @@ async def editor_page(
     unseen: bool = False,
     unmeant: bool = False,
 ) -> Response:
-    """The page of the editor. Each has a name for the request it may send, so that one that is sent twice is charged once."""
+    """The page of the editor. It contains a request name, so that a form that is sent twice is charged once."""
     described = await asking.described(visit.call)
     schema = {name: await _columns(visit, name) for name in described["tables"]}
     return visit.page(
@@ -112,7 +112,7 @@ async def editor_page(
 
 
 async def quote(visit: DataSetVisit, question: PageQuestion) -> Quote:
-    """The price of a question, or why it would be refused, with other statements that would not be."""
+    """The price of a question, or why it would be refused, with rewrites that would be answered."""
     try:
         return Quote(question, price_view(await asking.explain(question.body(), visit.call)))
     except LapwingError as error:
@@ -125,7 +125,7 @@ async def quote(visit: DataSetVisit, question: PageQuestion) -> Quote:
 
 
 async def priced(visit: DataSetVisit, question: PageQuestion) -> PriceView | None:
-    """The price of a question; None where it would be refused."""
+    """The price of a question; None if it would be refused."""
     try:
         return price_view(await asking.explain(question.body(), visit.call))
     except LapwingError:
@@ -138,7 +138,7 @@ def _refused(visit: DataSetVisit, question: PageQuestion, error: LapwingError) -
 
 
 def _excerpt(sql: str, span: Span) -> str:
-    """The piece of the line around a place, short enough for a phone, and carets under the place."""
+    """The part of the line around a position, short enough for a phone, with carets under it."""
     begins = sql.rfind("\n", 0, span.start) + 1
     line, at = sql[begins:].split("\n", 1)[0].expandtabs(1), span.start - begins
     first = max(0, min(at - EXCERPT_WIDTH // 3, len(line) - EXCERPT_WIDTH))
@@ -149,6 +149,6 @@ def _excerpt(sql: str, span: Span) -> str:
 
 
 async def _columns(visit: DataSetVisit, table: str) -> list[str]:
-    """Names of a table's columns, for completing."""
+    """Names of a table's columns, for completion."""
     reply: dict[str, Any] = await asking.table(table, visit.call)
     return [row[0] for row in reply["columns"]["rows"]]

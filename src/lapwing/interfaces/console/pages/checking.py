@@ -26,7 +26,7 @@ async def ledger(
     visit: Annotated[DataSetVisit, Depends(visiting_to(Act.ALL_HISTORY))],
     limit: Annotated[int, Query(ge=1, le=1_000)] = PAGE_LENGTH,
 ) -> Response:
-    """The newest entries of everybody."""
+    """The newest entries of all analysts."""
     reply = await asking.history(visit.call, limit)
     described = await asking.described(visit.call)
     unit = described["budget"]["loss_unit"]
@@ -55,7 +55,7 @@ async def check_receipt(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.O
     problem: LapwingError | None = None
     try:
         if not text.strip():
-            raise CallRefused("receipt-invalid", "there is no receipt", hint="paste one, as it is kept in a file")
+            raise CallRefused("receipt-invalid", "there is no receipt", hint="paste the content of a receipt file")
         checked = await asking.check_receipt(ReceiptBody(receipt=text[:20_000]), visit.call)
     except LapwingError as error:
         problem = seen_of(visit.request, error)
@@ -64,7 +64,7 @@ async def check_receipt(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.O
 
 @router.get("/d/{data_set}/receipts/{charge}")
 async def receipt(charge: Number, visit: Annotated[DataSetVisit, Depends(visiting_to(Act.OWN_HISTORY))]) -> Response:
-    """The receipt of a charge, checked with the keys that are kept here."""
+    """The receipt of a charge, checked with the server's keys."""
     found = (await asking.receipt(charge, visit.call))["receipt"]
     checked = await asking.check_receipt(ReceiptBody(receipt=receipt_json(found)), visit.call)
     return await _receipts_page(visit, text=receipt_json(found), checked=checked)
@@ -78,5 +78,5 @@ async def _receipts_page(
 
 
 def receipt_json(fields: dict[str, Any]) -> str:
-    """A receipt as it is kept in a file."""
+    """A receipt as stored in a file."""
     return json.dumps(fields, sort_keys=True, indent=2)

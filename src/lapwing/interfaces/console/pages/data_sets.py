@@ -17,7 +17,7 @@ from lapwing.interfaces.http.routes import asking
 
 router = pages()
 SHOWN_MAX = 40
-"""Data sets whose budget is shown in the list; of more the names are. Each of them has to be opened for it."""
+"""Data sets whose budget the list shows; for others only the name, because each must be opened for that."""
 
 
 @router.get("/")
@@ -31,7 +31,7 @@ async def data_sets(visit: Annotated[Visit, Depends(visiting)]) -> Response:
 
 
 async def _card(visit: Visit, name: str, *, opened: bool) -> dict[str, Any]:
-    """What the list says of one data set; of one that cannot be opened, why."""
+    """The list entry of one data set; if it cannot be opened, the reason."""
     served = visit.app_state.desk.of(name)
     assert served is not None
     roles = [role.value for role in visit.identity.roles(name)]
@@ -56,7 +56,7 @@ async def tables(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.SEE))]) 
 
 
 def _table(reply: dict[str, Any]) -> dict[str, Any]:
-    """A table for people: its columns, what the owner says of it, and the last note, which says whose its rows are."""
+    """A table for the page: its columns, the owner's description, and the last note, which names the unit of its rows."""
     columns, notes = reply["columns"], reply["columns"]["notes"]
     names = [column["name"] for column in columns["columns"]]
     rows = [dict(zip(names, row, strict=True)) for row in columns["rows"]]

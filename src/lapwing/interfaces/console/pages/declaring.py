@@ -1,7 +1,7 @@
-"""A first data set by questions: which tables, who is protected, what leads to them, which values are public, how much may be told.
+"""A first data set by questions: which tables, who is protected, how tables link to them, which values are public, which budget.
 
-What was answered travels in the form itself, so nothing is kept before the last step, and every step works without a script. Names and
-types of columns come from schemas; what a field proposes because of a name, or because a database says so, says why.
+The form itself carries the answers, so nothing is stored before the last step, and every step works without a script. Names and types of
+columns come from schemas; a proposal that comes from a name or from a database's keys says so.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ router = pages()
 STEPS = {
     "file": "Files or tables",
     "who": "Who is protected",
-    "links": "What leads to them",
+    "links": "Links between tables",
     "values": "Which values",
-    "much": "How much",
+    "much": "Budget",
     "check": "Check",
 }
 SUSPICION = 0.1
@@ -44,11 +44,11 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "much": ("name", "description", "epsilon", "units"),
     "check": (),
 }
-"""The fields of each question: names, and beginnings of names."""
+"""The fields of each question: names, and prefixes of names."""
 
 
 def highest(suspicion: float, epsilon: float) -> float:
-    """What a suspicion can become through all answers: odds grow by a factor of e to the epsilon at most."""
+    """The largest posterior of a suspicion after all answers: its odds grow at most by a factor of e to the epsilon."""
     odds = math.exp(epsilon) * suspicion / (1 - suspicion)
     return odds / (1 + odds)
 
@@ -65,10 +65,10 @@ def begin(
 def go_on(
     visit: Annotated[Visit, Depends(visiting)], app_state: Annotated[AppState, Depends(declaring.declaring_by(signed_in))]
 ) -> Response:
-    """The next question, or the one before; after the last one the catalogue is written."""
+    """The next question, or the previous one; after the last one, write the catalogue."""
     at = visit.form.get("step", "")
     if at not in STEPS:
-        raise CallRefused("body-invalid", "there is no such question")
+        raise CallRefused("body-invalid", "there is no such step")
     said = {name: value for name, value in visit.form.items() if name not in _OWN}
     answers = OwnerAnswers(app_state.new_data, said)
     if visit.form.get("go") == "back":
@@ -85,7 +85,7 @@ def go_on(
 
 
 def _neighbour(answers: OwnerAnswers, at: str, step: int) -> str:
-    """The question after this one, or before it. With one table, nothing has to lead to anybody."""
+    """The question after this one, or before it. A single table needs no links."""
     order = list(STEPS)
     place = max(order.index(at) + step, 0)
     if order[place] == "links" and not answers.others:
@@ -94,7 +94,7 @@ def _neighbour(answers: OwnerAnswers, at: str, step: int) -> str:
 
 
 def _require_answered(app_state: AppState, at: str, answers: OwnerAnswers) -> None:
-    """Refuse to go on before a question is answered; what the answers mean together is checked at the end of each step that can tell."""
+    """Refuse to continue before a question is answered; steps with enough answers also check them together."""
     if at == "file":
         _ = answers.tables
     elif at == "who":
@@ -117,7 +117,7 @@ def _page(visit: Visit, app_state: AppState, step: str, said: Mapping[str, str],
     elif step == "much":
         limits = [(f"epsilon {epsilon}", highest(SUSPICION, float(epsilon))) for epsilon in EPSILONS]
         shown["epsilons"] = [(epsilon, highest(SUSPICION, float(epsilon))) for epsilon in EPSILONS]
-        shown["picture"] = Markup(share_bars(limits, title="What a suspicion of 10% can become", name="suspicion"))
+        shown["picture"] = Markup(share_bars(limits, title="What a prior of 10% can become", name="suspicion"))
     elif step == "check":
         shown["declared"] = declaring.declared(answers.body(only_check=True), app_state)
     shown["carried"] = {name: value for name, value in said.items() if not _is_of(step, name)}
@@ -125,7 +125,7 @@ def _page(visit: Visit, app_state: AppState, step: str, said: Mapping[str, str],
 
 
 def _database(app_state: AppState, name: str) -> tuple[str, list[str], LapwingError | None]:
-    """A database with its tables, or with what is wrong with it."""
+    """A database with its tables, or with its error."""
     try:
         return name, app_state.new_data.tables(name).names, None
     except LapwingError as error:

@@ -1,4 +1,4 @@
-"""What owners do with a data set: see what was spent, decide what waits, look into incidents, prepare versions."""
+"""Pages of owners: see spending, decide proposals, investigate incidents, prepare versions."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from lapwing.interfaces.http.shapes import Admission, AskedBody, Decision, Prepa
 router = pages()
 WEEKS_SHOWN = 26
 TYPICAL = ("0.05", "0.1", "0.2", "0.5")
-"""Epsilons of one question, for which it is said how many are left."""
+"""Epsilons of one question for which the page shows how many questions are left."""
 ENTRIES_LOOKED_THROUGH = 1_000
 PREPARATION = "owner"
-"""Under this name the ledger keeps what preparation buys."""
+"""The ledger's name for the buyer of what preparation pays for."""
 
 
 @router.get("/d/{data_set}/spending")
 async def spending(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.ALL_HISTORY))]) -> Response:
-    """What was spent, by whom and when, and how far the rest goes."""
+    """Spending by analyst and by week, and how far the remaining budget goes."""
     report = await owning.report(visit.call)
     entries = (await asking.history(visit.call, ENTRIES_LOOKED_THROUGH))["entries"]
     unit, total = report["loss_unit"], float(report["budget"]["loss"]["total"])
@@ -74,7 +74,7 @@ def _by_week(entries: Sequence[Mapping[str, Any]], unit: str, total: float) -> l
 
 
 async def _questions_left(visit: DataSetVisit, budget: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """How many counts of a whole table the rest of the budget pays for, at some prices; none where nothing can be explained."""
+    """How many counts of a whole table the remaining budget pays for, at some prices; empty if nothing can be priced."""
     if not visit.identity.may(Act.EXPLAIN, visit.call.served.data_set_id):
         return []
     try:
@@ -102,7 +102,7 @@ async def _questions_left(visit: DataSetVisit, budget: Mapping[str, Any]) -> lis
 
 @router.get("/d/{data_set}/access")
 async def access(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.SEE_TERMS))]) -> Response:
-    """Who may ask on what terms, and what waits for a second person."""
+    """Who may ask on what terms, and which proposals wait for a second person."""
     return await _access_page(visit)
 
 
@@ -138,7 +138,7 @@ async def _access_page(visit: DataSetVisit, *, problem: LapwingError | None = No
 
 @router.post("/d/{data_set}/access/proposals/{number}")
 async def decide(number: int, visit: Annotated[DataSetVisit, Depends(visiting_to(Act.DECIDE))]) -> Response:
-    """Carry out another person's request or proposal, or end it."""
+    """Approve another person's request or proposal and carry it out, or reject it."""
     decision = Decision(reason=_text(visit, "reason"))
     act = owning.approve if visit.form.get("decision") == "approve" else owning.deny
     try:
@@ -150,7 +150,7 @@ async def decide(number: int, visit: Annotated[DataSetVisit, Depends(visiting_to
 
 @router.post("/d/{data_set}/access/propose")
 async def propose(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.PROPOSE))]) -> Response:
-    """Propose another budget, for a second person to carry out."""
+    """Propose another budget, for a second person to approve."""
     what = "ceiling" if visit.form.get("what") == "ceiling" else "budget"
     try:
         body = ProposalBody(what=what, epsilon=_text(visit, "epsilon", 100), reason=_text(visit, "reason"))
@@ -162,11 +162,11 @@ async def propose(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.PROPOSE
 
 @router.post("/d/{data_set}/access/analysts")
 async def admit(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.ADMIT))]) -> Response:
-    """Let an analyst ask for a share of the budget, or no more."""
+    """Admit an analyst for a share of the budget, or suspend one."""
     analyst, reason = _text(visit, "analyst", 200), _text(visit, "reason")
     try:
         if not analyst:
-            raise CallRefused("body-invalid", "say whom")
+            raise CallRefused("body-invalid", "enter the name of the analyst")
         if visit.form.get("decision") == "suspend":
             await owning.suspend(analyst, Decision(reason=reason), visit.call)
         else:
@@ -183,9 +183,9 @@ def _percent(written: str) -> float | None:
     try:
         share = float(written.strip().rstrip("%")) / 100
     except ValueError:
-        raise CallRefused("body-invalid", "the share is a number of percent") from None
+        raise CallRefused("body-invalid", "the share must be a percentage") from None
     if not 0 < share <= 1:
-        raise CallRefused("body-invalid", "the share is more than 0 and at most 100 percent")
+        raise CallRefused("body-invalid", "the share must be above 0 and at most 100 percent")
     return share
 
 
@@ -200,28 +200,28 @@ async def incidents(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.SEE_I
 
 @router.post("/d/{data_set}/incidents/reopen")
 async def reopen(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.REOPEN))]) -> Response:
-    """Let analysts in again."""
+    """Let analysts ask again."""
     reason = _text(visit, "reason")
     if not reason:
-        raise CallRefused("body-invalid", "say what was found and why it is safe to go on", hint="the ledger keeps the reason")
+        raise CallRefused("body-invalid", "write what was found and why it is safe to reopen", hint="the ledger keeps the reason")
     await owning.reopen(Decision(reason=reason), visit.call)
     return _to(visit, "incidents")
 
 
 @router.get("/d/{data_set}/versions")
 async def versions(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.SEE))]) -> Response:
-    """Versions that are kept, what each preparation left out, and preparing another."""
+    """The stored versions, what preparation left out, and a form to prepare another."""
     kept = (await owning.versions(visit.call))["versions"]
     name = visit.call.served.data_set_id
     may_prepare = visit.identity.may(Act.PREPARE, name)
     losses: dict[int, list[dict[str, Any]]] = {}
     if visit.identity.may(Act.SEE_LOSSES, name):
         newest = kept[-1] if kept else 0
-        for number in (newest, newest + 1):  # the next one has a report where a preparation was stopped
+        for number in (newest, newest + 1):  # the next one has a report if its preparation was stopped
             try:
                 losses[number] = (await owning.losses(number, visit.call))["losses"]
             except LapwingError:
-                continue  # of a version that was prepared before there were reports
+                continue  # the version was prepared before there were reports
     first = await first_questions(visit.call) if kept and visit.identity.may(Act.ASK, name) else []
     needed = await owning.owner_role_needed(visit.call, "prepare") if may_prepare else None
     return visit.page("versions.html", versions=list(reversed(kept)), losses=losses, may_prepare=may_prepare, first=first, needed=needed)
@@ -229,7 +229,7 @@ async def versions(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.SEE))]
 
 @router.post("/d/{data_set}/versions")
 async def prepare(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.PREPARE))]) -> Response:
-    """Write a new version; a script receives the progress, a browser without one waits."""
+    """Write a new version; a script receives the progress, a browser without scripts waits."""
     body = PreparationBody(accept_losses=visit.form.get("accept_losses") == "yes")
     reply = await owning.prepare(body, visit.call, visit.request)
     return reply if isinstance(reply, StreamingResponse) else _to(visit, "versions")

@@ -1,4 +1,4 @@
-"""Every term on one page; each page also shows those it uses, in place."""
+"""All terms on one page; other pages also explain the terms that they use, in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was spent: one's own questions, the budget, and asking the owner for more."""
+"""Pages about spending: the user's own questions, the budget, and requests for a larger share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ router = pages()
 ENTRIES_MAX = 500
 _STATEMENT = re.compile(r"\s*(select|with|\()", re.IGNORECASE)
 _NORMS = re.compile(r"norms [0-9a-f]+: ")
-"""How the ledger says that a charge bought what bounds are chosen by."""
+"""The prefix of the ledger's detail for a charge that bought norms to choose bounds."""
 
 
 @router.get("/d/{data_set}/history")
@@ -51,7 +51,7 @@ def _asked(entry: dict[str, Any], epsilon: float) -> dict[str, Any]:
 
 @router.get("/d/{data_set}/history/{charge}")
 async def asked_again(charge: Number, visit: Annotated[DataSetVisit, Depends(visiting_to(Act.ASK))]) -> Response:
-    """On to the answer that a charge paid for: by the price that leads to a stored one."""
+    """Redirect to the answer that a charge paid for, by trying the prices that may lead to it."""
     asked = await asking.asked_with(charge, visit.call)
     likely = [PageQuestion(asked["sql"], epsilon) for epsilon in asked["epsilons"]] or [PageQuestion(asked["sql"])]
     if likely[0].says_price:
@@ -69,7 +69,7 @@ async def asked_again(charge: Number, visit: Annotated[DataSetVisit, Depends(vis
 
 @router.get("/d/{data_set}/budget")
 async def budget(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.SEE))], requested: bool = False) -> Response:
-    """What is spent of the data set's budget and of one's own share."""
+    """What is spent of the data set's budget and of the user's own share."""
     return await _budget_page(visit, requested=requested)
 
 
@@ -79,7 +79,7 @@ async def request_more(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.RE
     try:
         wish = Wish(share=float(visit.form.get("percent", "")) / 100, reason=visit.form.get("reason", ""))
     except (ValidationError, ValueError):
-        wrong = CallRefused("body-invalid", "a share is a number above 0, up to 100 percent", hint="write one, such as 25")
+        wrong = CallRefused("body-invalid", "the share must be above 0 and at most 100 percent", hint="enter a number such as 25")
         return await _budget_page(visit, problem=wrong, status=422)
     try:
         await asking.request_more(wish, visit.call)

@@ -1,4 +1,4 @@
-"""Plain words: each term in two sentences with a picture; the one source for pages and for the documentation."""
+"""Terms in plain words: each in two sentences with a picture; the single source for pages and documentation."""
 
 from lapwing.interfaces.console.words.pictures import picture
 from lapwing.interfaces.console.words.terms import BY_KEY, TERMS, Term

@@ -1,20 +1,20 @@
-"""Names that the interface uses for programs, in words for people. A name that is not here is shown as it is."""
+"""Labels for people instead of the interface's names for programs. A name without a label is shown unchanged."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 ENTRIES: Mapping[str, str] = {
-    "register": "ledger begun",
+    "register": "ledger created",
     "reserve": "charged",
     "commit": "answered",
     "forfeit": "charged, without an answer",
-    "release": "given back",
+    "release": "returned",
     "budget": "budget set",
     "ceiling": "ceiling set",
     "close": "closed",
-    "reopen": "opened again",
-    "override": "owner went on",
+    "reopen": "reopened",
+    "override": "owner's override",
     "restore": "restored",
     "version": "version prepared",
     "retire": "version deleted",
@@ -44,5 +44,5 @@ LINES: Mapping[str, str] = {
 
 
 def labelled(name: str, labels: Mapping[str, str]) -> str:
-    """A name in words."""
+    """The label of a name."""
     return labels.get(name, name)

@@ -1,4 +1,4 @@
-"""A small picture for each term, in the same classes as charts, so that they are light and dark with the page."""
+"""A small picture for each term, with the same classes as charts, so that it follows the page's theme."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _FLOOR = 92.0
 
 
 def picture(term: Term, *, alone: bool = False, dark: bool = False, name: str = "word") -> str:
-    """The picture of a term. One that stands ``alone`` has its own colours, and no paper: it lies on that of the page.
+    """The picture of a term. With ``alone`` it has its own colours, but a transparent background.
 
-    ``name`` begins the id of its title: a page that shows it twice needs two.
+    ``name`` begins the id of its title: a page that shows it twice needs two names.
     """
     title, shapes = f"{name}-{term.key}", _PICTURES[term.key]()
     parts = [

@@ -1,4 +1,4 @@
-"""Every term that pages use: its name, two sentences, and where to read on. Pages and documentation show these words and no others."""
+"""Every term that pages use: its name, two sentences, and a page with more. Pages and documentation show only these texts."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word that not everybody knows, and what it means."""
+    """A technical term and its meaning."""
 
     key: str
-    """Its place: the end of its address, and the name of its picture."""
+    """The end of its address, and the name of its picture."""
     name: str
     meaning: str
-    """Exactly two sentences: what it is, and what follows for the reader."""
+    """Exactly two sentences: what it is, and what it means for the reader."""
     shows: str
-    """What the picture shows, for those who do not see it."""
+    """A description of the picture, for screen readers."""
     page: str
-    """A page of the documentation that says more."""
+    """A page of the documentation with more about it."""
 
 
 TERMS: tuple[Term, ...] = (
     Term(
         "epsilon",
         "Epsilon",
-        "Epsilon limits how much all answers together can change the odds of anything for one person: by a factor of e to the "
+        "Epsilon limits how much all answers together can change the odds of any statement about one person: by a factor of e to the "
         "epsilon, which is 1.1 for 0.1 and 2.7 for 1. Smaller is more private and noisier, and the epsilon that matters is that "
         "of the whole budget, not of one question.",
         "Two hills, the answers with somebody and without: for a small epsilon they nearly cover each other, for a large one they do not.",
@@ -34,22 +34,22 @@ TERMS: tuple[Term, ...] = (
         "delta",
         "Delta",
         "Delta is the small chance that the limit of epsilon does not hold. It has to be far below one over the number of people, "
-        "and is one in a million million unless the owner says otherwise.",
+        "and is one in a million million unless the owner sets another value.",
         "A hill of likely noise; the very end of its slope is set apart.",
         "explanation/guarantee",
     ),
     Term(
         "rho",
         "Rho",
-        "Rho is what charges are counted in, because the rhos of several questions add up to the rho of all of them, and epsilons "
-        "do not. The whole budget in rho gives the promised epsilon and delta, so compare shares of it.",
+        "Rho is the measure of charges, because the rhos of several questions add up to the rho of all of them, and epsilons "
+        "do not. The whole budget in rho gives the promised epsilon and delta, so compare shares of the budget.",
         "Two short bars, one after the other, are as long as the bar below them.",
         "explanation/planning",
     ),
     Term(
         "unit",
         "Unit",
-        "The unit is the one the promise is made to: usually a person, with all of their rows in all tables together. A person "
+        "The unit is what the promise protects: usually a person, with all of their rows in all tables together. A person "
         "who appears under two identifiers is two units, and is protected only half as well.",
         "A person, and lines to three rows in two tables.",
         "explanation/guarantee",
@@ -57,32 +57,32 @@ TERMS: tuple[Term, ...] = (
     Term(
         "neighbours",
         "Neighbours",
-        "Two data sets are neighbours if they differ in one unit: all rows of one person are taken away, or replaced by "
+        "Two data sets are neighbours if they differ in one unit: all rows of one person are removed, or replaced by "
         "another's. The promise is that a reader of the answers can hardly tell which of two neighbours they come from.",
-        "Two tables that are the same but for one row, which is missing in the second.",
+        "Two tables that are equal except for one row, which is missing in the second.",
         "explanation/guarantee",
     ),
     Term(
         "sensitivity",
         "Sensitivity",
-        "Sensitivity is how much one unit can change an answer at most, whatever the data is. Noise is as large as the "
-        "sensitivity asks for, so the less one unit can add, the more accurate an answer is.",
+        "Sensitivity is the most that one unit can change an answer, whatever the data is. Noise grows with it, so the less one "
+        "unit can add, the more accurate an answer is.",
         "Two bars, with somebody and without, and the difference between them marked.",
         "proofs/sensitivity",
     ),
     Term(
         "clipping",
         "Clipping",
-        "Clipping limits what one unit adds to an answer: rows beyond a number are left out, and values beyond a bound are cut to "
-        "it. It makes the noise smaller and the answer a little too small, and a note says about how much is missing.",
+        "Clipping limits what one unit adds to an answer: rows beyond a number are left out, and values beyond a bound are set to "
+        "it. It makes the noise smaller and the answer a little too small, and a note estimates how much is missing.",
         "Bars of several people below a level; what is above it is cut off.",
         "explanation/accuracy",
     ),
     Term(
         "noise",
         "Noise",
-        "Noise is a random number that is added to each measured value before anybody sees it. How large it tends to be follows "
-        "from public facts, never from the rows.",
+        "Noise is a random number that is added to each measured value before anybody sees it. Its typical size depends on public "
+        "facts, never on the rows.",
         "A hill of likely noise around a value, and a point beside its middle: the answer.",
         "tutorials/lesson-2-noise",
     ),
@@ -97,7 +97,7 @@ TERMS: tuple[Term, ...] = (
     Term(
         "error-bar",
         "Error bar",
-        "An error bar says how far the answer may be from what is in the data: in 95 of 100 answers that value is inside the bar. "
+        "An error bar shows how far the answer may be from the value in the data: in 95 of 100 answers that value is inside the bar. "
         "It says nothing about how well the data describes the world.",
         "A point with a bar to both sides; the value in the data lies inside.",
         "how-to/read-an-answer",
@@ -105,16 +105,16 @@ TERMS: tuple[Term, ...] = (
     Term(
         "mostly-noise",
         "Mostly noise",
-        "A value that is no larger than its own noise is marked, and drawn hollow, because it may be nothing at all. Larger "
-        "groups or a larger epsilon show more.",
+        "A value that is no larger than its own noise is marked, and drawn hollow, because the value in the data may be zero. Larger "
+        "groups or a larger epsilon give clearer values.",
         "A hollow bar that is shorter than its error bar.",
         "how-to/read-an-answer",
     ),
     Term(
         "hidden-groups",
         "Hidden groups",
-        "Groups that nobody declared are shown only when enough people are in them, because the name of a group alone could give "
-        "somebody away. Where the owner declares the values of a column, every group is shown, and empty ones have noise around "
+        "Undeclared groups are shown only if enough people are in them, because the name of a group alone could reveal "
+        "somebody. If the owner declares the values of a column, every group is shown, and empty ones have noise around "
         "zero.",
         "Bars above a level are shown; those below it are hollow.",
         "proofs/key-threshold",
@@ -122,15 +122,15 @@ TERMS: tuple[Term, ...] = (
     Term(
         "budget",
         "Budget",
-        "The budget is the most that all answers together may tell about one unit, for as long as the data set exists. Once it is "
-        "spent, what would cost something is refused, and what was answered before stays free.",
+        "The budget is the most that all answers together may reveal about one unit, for as long as the data set exists. Once it is "
+        "spent, questions that would cost something are refused, and earlier answers stay free.",
         "A gauge that is partly filled.",
         "how-to/choose-a-budget",
     ),
     Term(
         "ceiling",
         "Ceiling",
-        "The ceiling is how far the owner may ever raise the budget, declared on the first day. The promise is made for the "
+        "The ceiling is the highest budget that the owner may ever set, declared on the first day. The promise is made for the "
         "ceiling, and going beyond it is a new promise that the ledger shows for ever.",
         "A gauge inside a larger, dashed one.",
         "explanation/guarantee",
@@ -147,31 +147,31 @@ TERMS: tuple[Term, ...] = (
         "price",
         "Price",
         "The price of a question is what asking it would charge, in epsilon and as a share of the budget. It is known before you "
-        "ask, and looking at it is free and reads no row.",
+        "ask, and finding it is free and reads no row.",
         "A price tag before a closed table.",
         "how-to/few-questions",
     ),
     Term(
         "charge",
         "Charge",
-        "A charge is what one answer took from the budget, written down before any row is read. It is kept even where the answer "
-        "fails, because failing could tell something too.",
+        "A charge is what one answer takes from the budget, recorded before any row is read. It is kept even if the answer "
+        "fails, because a failure could reveal something too.",
         "A coin goes from the gauge into the ledger.",
         "explanation/life-cycle",
     ),
     Term(
         "replay",
-        "Free again",
-        "The same question about the same version gets the same answer again, and costs nothing. So nobody can ask often and "
-        "average the noise away.",
-        "Two questions, one arrow, one and the same number.",
+        "Replay",
+        "The same question about the same version gets the same answer again, and costs nothing. So nobody can repeat a question "
+        "and average the noise away.",
+        "Two questions lead to the same number.",
         "explanation/life-cycle",
     ),
     Term(
         "release",
         "Release",
-        "A release is measured once and paid for once, and answers many questions afterwards for nothing. Whatever is computed "
-        "from it, by anybody, is covered by the same promise.",
+        "A release is measured once and paid for once, and then answers many questions for free. Everything that anybody computes "
+        "from it is covered by the same promise.",
         "One coin leads to a table, and from there many arrows lead on.",
         "explanation/releases",
     ),
@@ -195,7 +195,7 @@ TERMS: tuple[Term, ...] = (
         "incident",
         "Incident",
         "An incident is a failure after rows were read: the analyst sees one fixed text, the charge is kept, and the data set "
-        "closes. The owner looks into it and opens the data set again, with a reason that the ledger keeps.",
+        "closes. The owner investigates and reopens the data set, with a reason that the ledger keeps.",
         "A warning sign before a closed door.",
         "explanation/guarantee",
     ),
@@ -209,15 +209,15 @@ TERMS: tuple[Term, ...] = (
     Term(
         "catalogue",
         "Catalogue",
-        "The catalogue is what the owner declares: whose rows these are, which values can occur, and how much may be told. "
-        "Whatever is in it is public, so it is written from what everybody may know and not from the rows.",
+        "The catalogue is what the owner declares: whose rows these are, which values can occur, and how much may be revealed. "
+        "Everything in it is public, so it must come from public knowledge and not from the rows.",
         "A sheet with three lines, and beside it a table that stays closed.",
         "reference/catalogue",
     ),
     Term(
         "declared-values",
         "Declared values",
-        "Declared values are the range or the list that a column is said to keep to. A value outside is moved to the nearest end "
+        "Declared values are the range or the list of values that a column may have. A value outside is moved to the nearest end "
         "or becomes NULL, so a wrong declaration costs accuracy and never privacy.",
         "A line between two ends; a point beyond one end is moved to it.",
         "reference/catalogue",
@@ -233,15 +233,15 @@ TERMS: tuple[Term, ...] = (
     Term(
         "preparation",
         "Preparation",
-        "Preparation reads the sources once, forces every value into what was declared, and writes a version. What it left out is "
-        "told to the owner alone, because these numbers are exact.",
+        "Preparation reads the sources once, forces every value into what was declared, and writes a version. Only the owner sees "
+        "what it left out, because these numbers are exact.",
         "Rows go through a frame; one is put aside.",
         "proofs/preparation",
     ),
     Term(
         "version",
         "Version",
-        "A version is a snapshot of the sources that never changes. A new version brings no new budget, because what was told "
+        "A version is a snapshot of the sources that never changes. A new version brings no new budget, because what was revealed "
         "about a person before still counts.",
         "Three sheets on top of each other, and one gauge for all of them.",
         "explanation/life-cycle",
@@ -249,7 +249,7 @@ TERMS: tuple[Term, ...] = (
     Term(
         "public-moment",
         "Public moment",
-        "An answer leaves the server at a moment that was fixed before any row was read. So how long it took says nothing about the rows.",
+        "An answer leaves the server at a moment that was fixed before any row was read. So its timing reveals nothing about the rows.",
         "A clock with its hand on a mark.",
         "explanation/public-moments",
     ),

@@ -31,9 +31,7 @@ HISTORY_LOOKED_THROUGH = 10_000
 LOOK_AGAIN_SECONDS = 2
 router = APIRouter(prefix="/v1", tags=["asking"])
 ANSWERS: dict[int | str, dict[str, Any]] = {200: {"description": "the answer", "content": {name: {} for name in formats.FORMATS}}}
-LATER: dict[int | str, dict[str, Any]] = {
-    202: {"description": "still being answered: repeat the request with the same Idempotency-Key"}
-}
+LATER: dict[int | str, dict[str, Any]] = {202: {"description": "still being answered: repeat the request with the same Idempotency-Key"}}
 Key = Annotated[
     str | None,
     Header(

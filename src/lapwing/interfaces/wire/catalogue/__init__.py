@@ -1,1 +1,1 @@
-"""Statements about PostgreSQL's catalogue: parsed by a grammar and written anew for the shadow database."""
+"""Statements about PostgreSQL's catalogue: parsed by a grammar and rewritten for the shadow database."""

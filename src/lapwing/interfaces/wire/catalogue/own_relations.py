@@ -1,7 +1,7 @@
-"""Relations of the catalogue that are written as queries of ours: those of which a session sees its own rows, and those without rows.
+"""Relations of the catalogue that are replaced by our own queries: those that show a session only its own rows, and those without rows.
 
-Statistics, activity, locks and what belongs to other databases have no rows here. The relation itself is not read, for it would show other
-sessions: the query in its place has its columns, those of PostgreSQL 15 and a few that came later, and no FROM.
+Statistics, activity, locks and what belongs to other databases have no rows here. The relation itself is not read, because it would show
+other sessions: the query in its place has its columns, those of PostgreSQL 15 and a few later ones, and no FROM.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ def _no_rows(columns: str) -> str:
 
 
 EMPTY: Mapping[str, str] = {relation: _no_rows(columns) for relation, columns in _COLUMNS.items()}
-"""What is written for each relation that has no rows here."""
+"""The replacement for each relation that has no rows here."""
 INSTEAD: Mapping[str, str] = {
     **EMPTY,
     **{relation: f'(SELECT * FROM pg_catalog."{relation}" WHERE {condition})' for relation, condition in FILTERS.items()},
 }
-"""What is written for each relation that a session does not see as it is."""
+"""The replacement for each relation that a session must not read directly."""

@@ -1,4 +1,4 @@
-"""Words of a statement about the catalogue read, and pieces of ours written: keywords, names, literals and types."""
+"""Reads the words of a statement about the catalogue and writes our own pieces: keywords, names, literals and types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIZED_TYPES = frozenset(
 )
 _INTERVAL_FIELDS = frozenset({"year", "month", "day", "hour", "minute", "second", "to"})
 _NOT_DECODED = re.compile(r"\\[0-7xXuU]")
-_HINT = "questions about the catalogue may call functions that change nothing; answers about data come from SELECT on its tables"
+_HINT = "statements about the catalogue may call only functions that change nothing; to ask about data, SELECT from its tables"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Piece:
 
 
 class PieceWriter:
-    """Reads words from the first on, and writes pieces."""
+    """Reads words from the first one on, and writes pieces."""
 
     def __init__(self, text: str, words: Sequence[Word]) -> None:
         self._text, self._words = text, words
@@ -61,7 +61,7 @@ class PieceWriter:
         self._pieces.append(Piece(text, self._place() if place is None else place))
 
     def _keyword(self, *words: str) -> str:
-        """Read and write one of these keywords or signs, if it is next; else nothing."""
+        """Read and write one of these keywords or symbols if it is next; otherwise do nothing."""
         word = self._next()
         if word is None or not word.says(*words):
             return ""
@@ -70,7 +70,7 @@ class PieceWriter:
         return word.value
 
     def _keywords(self, *words: str) -> bool:
-        """Read and write all of these, if they are next."""
+        """Read and write all of these if they are next."""
         if not all(self._says(word, ahead=ahead) for ahead, word in enumerate(words)):
             return False
         for word in words:
@@ -84,7 +84,7 @@ class PieceWriter:
         return found
 
     def _is_free_name(self) -> bool:
-        """Whether a name is next that is no reserved word."""
+        """Whether the next word is a name and not reserved."""
         word = self._next()
         return word is not None and word.is_name and not (word.kind is WordKind.NAME and word.value in RESERVED)
 
@@ -139,7 +139,7 @@ class PieceWriter:
         assert word is not None
         written = self._text[word.start : word.end]
         if written[0] not in "'$eE" or (written[0] in "eE" and _NOT_DECODED.search(written.replace("\\\\", ""))):
-            raise self._refuse("this spelling of a text is not read here", code="sql-syntax")
+            raise self._refuse("this form of a string literal is not supported here", code="sql-syntax")
         self._write(literal(word.value))
         self._at += 1
 
@@ -207,6 +207,6 @@ def quoted(name: str) -> str:
 
 
 def literal(value: str) -> str:
-    """A text that means the same whatever standard_conforming_strings is."""
+    """A string literal that does not depend on standard_conforming_strings."""
     written = value.replace("'", "''")
     return f"E'{written}'".replace("\\", "\\\\") if "\\" in value else f"'{written}'"

@@ -1,8 +1,8 @@
-"""Statements about the catalogue, read by a grammar and written anew: the shadow never sees a client's text.
+"""Statements about the catalogue, parsed by a grammar and rewritten: the shadow never sees a client's text.
 
 Each rule reads one kind of node of a SELECT and writes it from fixed keywords, quoted names and literals of our own. A name with a bracket
-is a call where the grammar has a call, and nowhere else; whatever a rule does not know is refused. Operators keep their order and are not
-grouped: PostgreSQL does that, and all of its operators only compute.
+is a call only where the grammar has a call; anything that no rule knows is refused. Operators keep their order and are not grouped:
+PostgreSQL does that, and none of its operators has a side effect.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class WrittenQuery:
     places: tuple[tuple[int, int], ...]
 
     def original(self, place: int) -> int:
-        """The place in the client's text that a place in ours comes from."""
+        """The place in the client's text that corresponds to a place in ours."""
         found = 0
         for written, read in self.places:
             if written > place:
@@ -42,7 +42,7 @@ class WrittenQuery:
 
 
 def written_query(text: str, words: Sequence[Word]) -> WrittenQuery:
-    """The statement of these words as we write it; ``Refused`` where it has anything that is not known."""
+    """The statement rewritten from these words; ``Refused`` if it has anything unknown."""
     if len(words) > WORDS_MAX:
         raise Refused("wire-statement", f"statements about the catalogue have at most {WORDS_MAX} words")
     return _QueryWriter(text, words).written()
@@ -91,7 +91,7 @@ class _QueryWriter(ValueWriter):
         self._depth -= 1
 
     def _common_table(self, *, recursive: bool) -> None:
-        """A query with a name. It gets a name of ours, so that no relation of the catalogue is ever meant by it."""
+        """A common table expression. It gets a new name, which cannot be that of a relation of the catalogue."""
         word = self._next()
         if word is None or not word.is_name:
             raise self._refuse("a name is missing here", code="sql-syntax")
@@ -154,7 +154,7 @@ class _QueryWriter(ValueWriter):
             self._write(quoted(word.value))
             self._at += 1
         elif first is not None and self._pieces[begin].text.startswith("CASE ") and not first.says("case"):
-            self._write(f"AS {quoted(_called(self._words, first))}", first.start)  # a guard has no name of its own
+            self._write(f"AS {quoted(_called(self._words, first))}", first.start)  # a guard has no column name
 
     def _order(self) -> None:
         if self._keywords("order", "by"):
@@ -198,7 +198,7 @@ class _QueryWriter(ValueWriter):
     # -- relations -------------------------------------------------------------------------------------------------------------------
 
     def _joined(self) -> None:
-        """Relations and joins, in the order they stand."""
+        """Relations and joins, in their order."""
         self._relation()
         while True:
             if self._keyword("cross", "natural", "inner", "left", "right", "full"):
@@ -234,10 +234,10 @@ class _QueryWriter(ValueWriter):
             self._table(parts)
 
     def _function_in_from(self, parts: list[Word], begin: int, *, lateral: bool) -> None:
-        """A function as a query of its own. Else its alias would be its value, and ``alias.f`` a call of ``f`` with it."""
+        """Write a function as a subquery. Otherwise its alias would be its value, and ``alias.f`` a call of ``f`` with it."""
         name, start = parts[-1].value, parts[0].start
         if name in GUARDS:
-            raise self._refuse(f"the function {name} gives no table here", code="wire-function", word=parts[-1])
+            raise self._refuse(f"the function {name} cannot be used as a table here", code="wire-function", word=parts[-1])
         self._call(parts)
         series = name == "generate_series"
         if not series:
@@ -249,7 +249,7 @@ class _QueryWriter(ValueWriter):
         alias = self._pieces[begin:]
         opening = "(SELECT" if lateral else "LATERAL (SELECT"
         if series:
-            # In FROM it would be computed whole before its first row is used; in a SELECT list it stops at a limit.
+            # In FROM all of it would be computed before its first row is used; in a SELECT list it stops at a limit.
             query = [Piece(opening, start), *called, Piece(f"AS {alias[1].text} LIMIT {SERIES_ROWS_MAX})", start), *alias]
         else:
             query = [Piece(f"{opening} * FROM", start), *called, *alias, Piece(")", start), *alias[:2]]
@@ -271,14 +271,14 @@ class _QueryWriter(ValueWriter):
             raise Refused(
                 "wire-statement",
                 f"{name[:63]} is not a relation of the catalogue that is shown here",
-                hint="SHOW TABLES and DESCRIBE say what is declared",
+                hint="SHOW TABLES and DESCRIBE list what is declared",
                 span=span_of(self._text, parts[0].start, word.end),
             )
         self._keyword("*")
         self._alias(name=name if name in INSTEAD else "")
 
     def _alias(self, *, name: str = "") -> None:
-        """An alias with the names of its columns, and their types where a function has none; ``name`` where the client gives none."""
+        """An alias with its column names, and types for a function without them; ``name`` if the client gives no alias."""
         if self._says("as") and self._says("(", ahead=1):  # a function's columns without an alias
             self._keyword("as")
         elif self._keyword("as") or self._is_free_name():

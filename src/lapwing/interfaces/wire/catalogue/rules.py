@@ -1,4 +1,4 @@
-"""Which statements are questions for the curator: those that name a table of the data set. The others are about the catalogue."""
+"""Decides which statements are for the curator: those that name a table of the data set. The others are about the catalogue."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _CATALOGUES = ("information_schema", "generate_series", "unnest")
 
 @dataclass(frozen=True, slots=True)
 class OwnNames:
-    """What statements are compared with: the tables of the data set and their schemas, in small letters."""
+    """The names to look for in statements: the tables of the data set and their schemas, in lower case."""
 
     tables: frozenset[str]
     schemas: frozenset[str]
 
     def mentioned(self, words: Sequence[Word]) -> bool:
-        """Whether a table of the data set is named anywhere, by any name without a schema or in a schema of ours."""
+        """Whether the words name a table of the data set, without a schema or with one of the data set's schemas."""
         for place, word in enumerate(words):
             if word.is_name and word.value.casefold() in self.tables:
                 qualified = place >= 2 and words[place - 1].says(".") and words[place - 2].is_name

@@ -1,4 +1,4 @@
-"""Values in statements about the catalogue: operators, calls of listed functions, casts, and what PostgreSQL's grammar has words for."""
+"""Values in statements about the catalogue: operators, calls of listed functions, casts, and the keywords of PostgreSQL's grammar."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ValueWriter(PieceWriter):
         super().__init__(text, words)
         self._ctes: dict[str, str] = {}
         self._no_query: set[int] = set()
-        """Brackets that were found to hold no query."""
+        """Brackets that do not hold a query."""
 
     @abstractmethod
     def _query(self) -> None: ...
@@ -161,7 +161,7 @@ class ValueWriter(PieceWriter):
             raise self._refuse("a value is missing here", code="sql-syntax")
 
     def _named(self, word: Word) -> None:
-        """What begins with a word without quotes."""
+        """A value that begins with an unquoted word."""
         rule = _RULES.get(word.value)
         if rule is not None and (rule[0] is None or self._says(*rule[0], ahead=1)):
             self._keyword(word.value)
@@ -193,7 +193,7 @@ class ValueWriter(PieceWriter):
             self._dotted(parts)
 
     def _typed_literal(self, word: Word) -> bool:
-        """A type of the SQL standard and a text."""
+        """A type of the SQL standard, followed by a string literal."""
         if word.value not in NUMBER_TYPES and word.value not in SIZED_TYPES and word.value not in ("double", "national"):
             return False
         at, written = self._at, len(self._pieces)
@@ -301,7 +301,7 @@ class ValueWriter(PieceWriter):
         name, schema = parts[-1].value, parts[0].value if len(parts) > 1 else "pg_catalog"
         known = FUNCTIONS if schema == "pg_catalog" else SCHEMA_FUNCTIONS if schema == "information_schema" else frozenset()
         if name not in known or len(parts) > 2:
-            raise self._refuse(f"the function {name[:63]} is not called here", code="wire-function", word=parts[-1])
+            raise self._refuse(f"the function {name[:63]} may not be called here", code="wire-function", word=parts[-1])
         begin = len(self._pieces)
         self._write(f"{schema}.{quoted(name)}", parts[0].start)
         self._require("(")
@@ -328,7 +328,7 @@ class ValueWriter(PieceWriter):
         return starts
 
     def _guard(self, guard: Guard, parts: list[Word], begin: int, starts: list[int]) -> None:
-        """Write a guarded call anew. Between two arguments is a comma, after the last a bracket."""
+        """Rewrite a guarded call. Arguments are separated by a comma, and a bracket follows the last."""
         if len(starts) != guard.arguments:
             raise self._refuse("this function has another number of arguments", code="wire-function", word=parts[-1])
         ends = [*(start - 1 for start in starts[1:]), len(self._pieces) - 1]

@@ -1,7 +1,7 @@
-"""What statements about the catalogue may name: functions, relations, types. What is not listed here never reaches the shadow.
+"""The functions, relations and types that statements about the catalogue may name. Nothing else reaches the shadow.
 
-A function is listed if it changes nothing, tells nothing of other sessions, databases or roles, and makes no value much longer than its
-arguments. The lists hold for PostgreSQL 14 and newer; what an older server lacks it refuses itself.
+A function is listed if it changes nothing, reveals nothing about other sessions, databases or roles, and makes no value much longer than
+its arguments. The lists are for PostgreSQL 14 and newer; an older server itself refuses what it lacks.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ _pg_numeric_precision _pg_numeric_precision_radix _pg_numeric_scale _pg_truetypi
 SCHEMA_FUNCTIONS = frozenset(_SCHEMA_FUNCTIONS_WORDS.split())
 """Functions of information_schema."""
 PRIVILEGE_FUNCTIONS = frozenset(name for name in FUNCTIONS if name.startswith("has_"))
-"""With a role as first of three arguments they tell whether a role exists."""
+"""With a role as the first of three arguments, they reveal whether a role exists."""
 
 _FIELDS_WORDS = """
 n x grantor grantee privilege_type is_grantable option_name option_value word catcode barelabel catdesc baredesc
 """
 FIELDS = frozenset(_FIELDS_WORDS.split())
-"""Fields of rows that listed functions give. ``(value).f`` calls a function ``f`` where there is no such field: none of these is one."""
+"""Fields of rows that listed functions return. ``(value).f`` calls a function ``f`` if there is no such field: none of these is one."""
 
 _RELATIONS_WORDS = """
 pg_aggregate pg_am pg_amop pg_amproc pg_attrdef pg_attribute pg_auth_members pg_available_extension_versions pg_available_extensions pg_cast
@@ -123,14 +123,14 @@ FILTERS: Mapping[str, str] = {
     "pg_auth_members": f"roleid IN {_OWN_ROLES} AND member IN {_OWN_ROLES}",
     "pg_shdescription": f"objoid = {_OWN_DATABASE}",
 }
-"""Relations of which a session sees these rows only."""
+"""Relations of which a session sees only these rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A function that is called for what a session may see only, and is NULL for the rest.
+    """A function that is called only for what a session may see, and is NULL for the rest.
 
-    The argument is compared once and never passed on: a value that changes from one evaluation to the next gains nothing.
+    The argument is compared once and never passed on: a value that changes between evaluations gains nothing.
     """
 
     arguments: int

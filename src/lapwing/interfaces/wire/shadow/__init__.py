@@ -1,1 +1,1 @@
-"""The shadow database: declared tables without rows, which answers statements about the catalogue."""
+"""The shadow database: it has the declared tables without rows, and answers statements about the catalogue."""

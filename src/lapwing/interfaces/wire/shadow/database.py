@@ -1,8 +1,7 @@
-"""The shadow: a PostgreSQL database with the declared tables, their comments, no row, and a role that may look and not read.
+"""The shadow: a PostgreSQL database with the declared tables and comments, no row, and a role that sees tables but may not read them.
 
-The role of sessions has no right to SELECT from a table, and none to make, change or call anything that changes something. PostgreSQL
-checks that for every table of every statement, whatever the text looked like to us: what is not recognised fails, it is never answered
-with no rows.
+The sessions' role may not SELECT from a table, nor create, change or call anything that changes something. PostgreSQL checks that for
+every table of every statement, however Lapwing parsed the text: an unrecognised statement fails, and is never answered with no rows.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from lapwing.interfaces.wire.shadow.revoked_rights import IS_OPEN, MAKE_TEMPLATE
 
 MARK = "shadow of a Lapwing data set: no row is ever in it"
 _FORMAT = 2
-"""Changes when shadows are to be made anew although their declarations are as before."""
+"""Changes when shadows must be made again although their declarations are the same."""
 _MAKING = 0x6C61_7077_696E_67
 """The lock for creating a shadow."""
 _TIMEOUT = "10s"
@@ -45,7 +44,7 @@ _TYPES = frozenset({"boolean", "bigint", "double precision", "text", "date", "ti
 
 @dataclass(frozen=True, slots=True)
 class DeclaredColumn:
-    """A column as the shadow has it."""
+    """A column of the shadow."""
 
     name: str
     type_name: str
@@ -55,22 +54,22 @@ class DeclaredColumn:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTable:
-    """A table as the shadow has it."""
+    """A table of the shadow."""
 
     name: str
     description: str
     columns: tuple[DeclaredColumn, ...]
     key: str = ""
-    """The column that tells its rows apart; empty where there is none."""
+    """The column that identifies its rows; empty if there is none."""
     references: tuple[tuple[str, str, str], ...] = ()
-    """Columns that name a row of another table: the column, the table, and its key."""
+    """Columns that refer to another table: the column, the table, and its key."""
 
 
 def address_of(url: str, *, database: str, role: str, password: str) -> ShadowAddress:
     """The address of the shadow for sessions, from the address used to create it."""
     parts = urlsplit(url)
     if parts.scheme not in ("postgresql", "postgres"):
-        raise LapwingError("server-configuration", "wire.shadow is the address of a PostgreSQL server: postgresql://...")
+        raise LapwingError("server-configuration", "wire.shadow must be the address of a PostgreSQL server: postgresql://...")
     query = parse_qs(parts.query)
     host = unquote(query.get("host", [parts.hostname or "127.0.0.1"])[0])
     encrypted = not host.startswith("/") and not is_loopback(host)
@@ -78,7 +77,7 @@ def address_of(url: str, *, database: str, role: str, password: str) -> ShadowAd
 
 
 def shadow_name(prefix: str, data_set: str) -> str:
-    """The database of a data set's shadow: PostgreSQL would cut a longer name off, and two data sets would have one shadow."""
+    """The database of a data set's shadow. Long names get a digest: PostgreSQL would truncate them, and two data sets could share one."""
     name = f"{prefix}{data_set}"
     if len(name.encode()) <= IDENTIFIER_BYTES_MAX:
         return name
@@ -87,7 +86,7 @@ def shadow_name(prefix: str, data_set: str) -> str:
 
 
 def make_shadow(url: str, *, database: str, role: str, password: str, tables: Sequence[DeclaredTable]) -> None:
-    """Make the shadow, or bring it up to the declaration; ``wire-shadow`` where that cannot be done safely."""
+    """Create the shadow, or update it to the declaration; ``wire-shadow`` if that cannot be done safely."""
     with _making(url) as (connection, maker):
         _make_role(connection, maker, role, password)
         _make_database(connection, maker, database, role)
@@ -98,13 +97,13 @@ def make_shadow(url: str, *, database: str, role: str, password: str, tables: Se
 
 
 def what_is_missing(url: str, *, later: bool) -> list[str]:
-    """What the maker of shadows lacks, each with the statement that mends it and who runs it; ``later`` where shadows may be added."""
+    """What the maker of shadows lacks, each with the statement that fixes it and who must run it; ``later`` if shadows may be added."""
     with _making(url) as (connection, maker):
         if maker.is_superuser:
             return []
         said = []
         if maker.lacks:
-            said.append(f"[wire] shadow: shadows cannot be added. A superuser runs: {maker.grant}")
+            said.append(f"[wire] shadow: shadows cannot be added. A superuser must run: {maker.grant}")
         there = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s AND datistemplate", (TEMPLATE,)).fetchone()
         places = connection.execute(
             "SELECT datname FROM pg_database WHERE datallowconn AND has_database_privilege(oid, 'CONNECT') AND"
@@ -120,8 +119,8 @@ def what_is_missing(url: str, *, later: bool) -> list[str]:
         if without or make:
             where = ", ".join([*without, *([TEMPLATE] if make else [])])
             said.append(
-                "[wire] shadow: functions of PostgreSQL that sessions never need are kept from them by the rules for statements alone."
-                f" A superuser runs{f': {make}and' if make else ','} in each of the databases {where}: {WALL}"
+                "[wire] shadow: only the rules for statements keep sessions from functions of PostgreSQL that they never need."
+                f" A superuser must run{f': {make}and' if make else ','} in each of the databases {where}: {WALL}"
             )
         return said
 
@@ -146,13 +145,13 @@ class _Maker:
 
     @property
     def grant(self) -> str:
-        """What gives it all that it lacks."""
+        """The statement that grants it all that it lacks."""
         return sql.SQL("ALTER ROLE {}").format(sql.Identifier(self.name)).as_string(None) + f" {' '.join(self.lacks)}"
 
 
 @contextmanager
 def _making(url: str) -> Iterator[tuple[psycopg.Connection, _Maker]]:
-    """A connection of the maker, which workers and replicas have one after the other."""
+    """A connection of the maker; workers and replicas take turns."""
     maker = None
     try:
         with psycopg.connect(url, autocommit=True) as connection:
@@ -165,9 +164,9 @@ def _making(url: str) -> Iterator[tuple[psycopg.Connection, _Maker]]:
             yield connection, maker
     except psycopg.Error as error:
         state = f" (SQLSTATE {error.sqlstate})" if error.sqlstate else ""
-        hint = "its role needs CREATEDB and CREATEROLE; docs/how-to/wire.md"
+        hint = "its role needs CREATEDB and CREATEROLE; see docs/how-to/wire.md"
         if maker is not None and maker.lacks:
-            hint = f"a superuser runs: {maker.grant}"
+            hint = f"a superuser must run: {maker.grant}"
         raise LapwingError("wire-shadow", f"the shadow database cannot be made: {type(error).__name__}{state}", hint=hint) from error
 
 
@@ -178,15 +177,15 @@ def _make_role(connection: psycopg.Connection, maker: _Maker, role: str, passwor
         (role,),
     ).fetchone()
     if found is not None and found[0]:
-        raise LapwingError("wire-shadow", f"the role {role!r} may do more than sessions may", hint="name another in [wire] role")
+        raise LapwingError("wire-shadow", f"the role {role!r} has more rights than sessions may have", hint="name another in [wire] role")
     if found is not None and "CREATEROLE" in maker.lacks:
-        return  # as it was made: the password does not change
+        return  # leave it as it is: the password does not change
     salt = secrets.token_bytes(16)
     kept = verifier_of(password, salt)
     parts = (base64.b64encode(part).decode() for part in (salt, kept.stored_key, kept.server_key))
     salted, stored, server = parts
     verifier = f"SCRAM-SHA-256${ITERATIONS}:{salted}${stored}:{server}"
-    # A new role may do nothing unless that is said, and only superusers may say NOSUPERUSER of one that is there.
+    # A new role has no rights by default, and only superusers may set NOSUPERUSER on an existing one.
     verb = sql.SQL("CREATE" if found is None else "ALTER")
     connection.execute(sql.SQL("{} ROLE {} LOGIN PASSWORD {}").format(verb, sql.Identifier(role), sql.Literal(verifier)))
 
@@ -203,8 +202,8 @@ def _make_database(connection: psycopg.Connection, maker: _Maker, database: str,
         drop = sql.SQL("DROP DATABASE {}").format(name).as_string(connection)
         raise LapwingError(
             "wire-shadow",
-            f"the shadow {database!r} belongs to a role that {maker.name!r} is no member of",
-            hint=f"a superuser or its owner runs: {drop}; it is made anew at the next start",
+            f"the shadow {database!r} belongs to a role that {maker.name!r} is not a member of",
+            hint=f"a superuser or its owner must run: {drop}; the next start makes it again",
         )
     if found is None:
         template = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s AND datistemplate", (TEMPLATE,)).fetchone()
@@ -226,7 +225,7 @@ def _make_database(connection: psycopg.Connection, maker: _Maker, database: str,
 
 
 def _make_tables(connection: psycopg.Connection, role: str, tables: Sequence[DeclaredTable]) -> None:
-    """All of it in one transaction: sessions see the old declaration or the new one."""
+    """Create all tables in one transaction: sessions see either the old declaration or the new one."""
     digest = hashlib.sha256(repr((_FORMAT, role, tables)).encode()).hexdigest()
     there = connection.execute("SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = 'public'").fetchone()
     if there is not None and there[0] == f"declared: {digest}":
@@ -245,7 +244,7 @@ def _make_tables(connection: psycopg.Connection, role: str, tables: Sequence[Dec
 
 
 def _refer(connection: psycopg.Connection, table: DeclaredTable) -> None:
-    """What tools draw lines and choose joins by; there is no row that could break it."""
+    """Add foreign keys, which tools use to draw diagrams and to suggest joins; no row can violate them."""
     for column, other, key in table.references:
         connection.execute(
             sql.SQL("ALTER TABLE {} ADD FOREIGN KEY ({}) REFERENCES {} ({})").format(
@@ -265,7 +264,7 @@ def _make_table(connection: psycopg.Connection, whom: sql.Identifier, table: Dec
         columns.append(sql.SQL(form).format(sql.Identifier(column.name), sql.SQL(column.type_name)))
     body = sql.SQL(", ").join(columns)
     connection.execute(sql.SQL("CREATE TABLE {} ({}) WITH (autovacuum_enabled = false)").format(name, body))
-    # The only right that makes a table visible in information_schema without allowing to read it.
+    # The only right that makes a table visible in information_schema without granting access to its rows.
     connection.execute(sql.SQL("GRANT REFERENCES ON {} TO {}").format(name, whom))
     if table.description:
         connection.execute(sql.SQL("COMMENT ON TABLE {} IS {}").format(name, sql.Literal(table.description)))

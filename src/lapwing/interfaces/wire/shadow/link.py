@@ -1,4 +1,4 @@
-"""A connection to the shadow database, from our side: one query at a time, bounded in rows and bytes."""
+"""A client connection to the shadow database: one query at a time, bounded in rows and bytes."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from lapwing.interfaces.wire.refusals import ShadowError
 from lapwing.interfaces.wire.scram import MECHANISM, ClientExchange
 
 RESULT_BYTES_MAX = 8 * 2**20
-"""Of all messages that answer one query."""
+"""The total size of all messages that answer one query."""
 ROWS_MAX = 50_000
 _HEAD_BYTES = 5
 """A message's letter and its length."""
 PIECE_BYTES = 2**16
-"""Read at once, before others have their turn."""
+"""Bytes read at once before other tasks run."""
 CANCEL_AGAIN_SECONDS = 0.3
-"""PostgreSQL does not process messages while it compiles a long query (JIT)."""
+"""Cancellation is repeated, because PostgreSQL does not process messages while it compiles a long query (JIT)."""
 STOP_SECONDS = 15.0
-"""A query that was broken off is waited for so long: more than PostgreSQL itself lets it run."""
+"""How long to wait for a cancelled query: longer than PostgreSQL itself lets it run."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShadowAddress:
-    """Where the shadow of a data set is, and who asks it."""
+    """The address of a data set's shadow, with the role and its password."""
 
     host: str
     """A name, an address, or the directory of a socket."""
@@ -55,16 +55,16 @@ class ShadowAddress:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What the shadow says of a query before it runs."""
+    """The shadow's description of a query before it runs."""
 
     parameters: tuple[int, ...]
     fields: tuple[FieldSpec, ...] | None
-    """None where it gives no rows."""
+    """None if it returns no rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShadowRows:
-    """What a query gave, in the formats that were asked for: messages as they came, one behind the other."""
+    """The rows of a query in the requested formats, as one sequence of unchanged messages."""
 
     data: bytes
     ends: Sequence[int]
@@ -95,7 +95,7 @@ class ShadowLink:
         self._reader, self._writer, self._address = reader, writer, address
         self._key = b""
         self._ahead = bytearray()
-        """What was read and belongs to no message yet."""
+        """Bytes that were read beyond the last complete message."""
         self.idle = True
         """Whether the shadow is ready for the next query."""
         self.server_version = ""
@@ -134,7 +134,7 @@ class ShadowLink:
                     case 12:
                         exchange.check(read.rest())
                     case _:
-                        raise ProtocolError("the shadow wants a login that is not spoken here")
+                        raise ProtocolError("the shadow requires a login method that is not supported")
             elif letter == b"S" and read.text() == "server_version":
                 self.server_version = read.text()
             elif letter == b"K":
@@ -164,7 +164,7 @@ class ShadowLink:
         bound = b"\0\0" + struct.pack(f"!H{len(forms)}h", len(forms), *forms) + struct.pack("!H", len(values))
         bound += b"".join(b"\xff\xff\xff\xff" if one is None else struct.pack("!I", len(one)) + one for one in values)
         bound += struct.pack(f"!H{len(formats)}h", len(formats), *formats)
-        execute = b"\0" + struct.pack("!i", ROWS_MAX + 1)  # PostgreSQL stops there, and says so
+        execute = b"\0" + struct.pack("!i", ROWS_MAX + 1)  # PostgreSQL stops there, and reports it
         parts = [(b"P", zero_ended("") + zero_ended(text) + kinds), (b"B", bound), (b"E", execute), (b"S", b"")]
         self._send(b"".join(message(letter, body) for letter, body in parts))
         others, rows = await self._until_ready()
@@ -174,7 +174,7 @@ class ShadowLink:
         return ShadowRows(rows.data, rows.ends, tags[-1] if tags else "")
 
     async def use(self, settings: Mapping[str, str]) -> None:
-        """Forget whatever was done here before, and answer as for the session with these settings."""
+        """Discard the state of earlier sessions, and apply this session's settings."""
         await self.run("DISCARD ALL", (), (), (), ())
         for name, value in settings.items():
             await self.run("SELECT pg_catalog.set_config($1, $2, false)", (25, 25), (name.encode(), value.encode()), (), ())
@@ -184,9 +184,9 @@ class ShadowLink:
         self._writer.write(data)
 
     async def _until_ready(self) -> tuple[list[tuple[bytes, bytes]], ShadowRows]:
-        """All messages until the shadow is ready again, rows by themselves; its error, if one is among them.
+        """All messages until the shadow is ready again, with rows separate; raises the shadow's error, if there is one.
 
-        Rows stay as they came: one object for all of them, and none for a row or a cell. Others have their turn between pieces.
+        Rows stay unparsed: one object holds all of them, with none for a row or a cell. Other tasks run between pieces.
         """
         await self._writer.drain()
         others: list[tuple[bytes, bytes]] = []
@@ -221,7 +221,7 @@ class ShadowLink:
         return others, ShadowRows(bytes(rows), ends)
 
     def _message_end(self, at: int) -> int:
-        """The end of the message that begins here, as far as it is known."""
+        """The end of the message that begins here, or of its header while the length is unknown."""
         if len(self._ahead) < at + _HEAD_BYTES:
             return at + _HEAD_BYTES
         return at + 1 + int.from_bytes(self._ahead[at + 1 : at + _HEAD_BYTES], "big")
@@ -250,12 +250,12 @@ class ShadowLink:
         reader, writer = await _connected(self._address)
         try:
             writer.write(struct.pack("!II", 16, CANCEL_REQUEST) + self._key)
-            await reader.read()  # it has been signalled
+            await reader.read()  # the query has been signalled
         finally:
             writer.close()
 
     def close(self) -> None:
-        """Give it up."""
+        """Close the connection."""
         self._writer.close()
 
 
@@ -270,6 +270,6 @@ async def _connected(address: ShadowAddress) -> tuple[asyncio.StreamReader, asyn
         writer.write(struct.pack("!II", 8, TLS_REQUEST))
         if await reader.readexactly(1) != b"S":
             writer.close()
-            raise ProtocolError("the shadow speaks no TLS")
+            raise ProtocolError("the shadow does not support TLS")
         await writer.start_tls(ssl.create_default_context(), server_hostname=address.host)
     return reader, writer

@@ -1,4 +1,4 @@
-"""Connections to the shadow of one data set: few, lent for one query at a time, so that many sessions need no more of them."""
+"""Connections to the shadow of one data set: a few, each lent for one query at a time, are enough for many sessions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNREACHABLE = "the database that answers questions about the catalogue cannot b
 
 
 class ShadowPool:
-    """Lends connections. A query that is broken off keeps its place until it has ended in the shadow too; its connection is given up."""
+    """Lends connections. A cancelled query keeps its slot until it has also ended in the shadow; its connection is then closed."""
 
     def __init__(self, address: ShadowAddress, most: int) -> None:
         self.address = address
@@ -30,7 +30,7 @@ class ShadowPool:
 
     @asynccontextmanager
     async def lent(self, settings: Mapping[str, str], who: str) -> AsyncIterator[ShadowLink]:
-        """A connection with these settings, for this person; ``unavailable`` where there is none."""
+        """Lend a connection with these settings to this person; ``unavailable`` if the shadow cannot be reached."""
         own = self._of_people.setdefault(who, asyncio.Semaphore(self._most_of_one))
         await own.acquire()
         try:
@@ -81,7 +81,7 @@ class ShadowPool:
         self._room.release()
 
     def close(self) -> None:
-        """Give up all of them."""
+        """Close all connections."""
         self._closed = True
         for task in self._stopping:
             task.cancel()

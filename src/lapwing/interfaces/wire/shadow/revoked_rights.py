@@ -1,7 +1,7 @@
-"""The wall behind the rules for statements: in a shadow, PostgreSQL itself refuses what these rules do not pass on.
+"""A second barrier behind the rules for statements: in a shadow, PostgreSQL itself refuses what these rules do not let through.
 
-Only a superuser can take a function of PostgreSQL away. The text that does it is one statement, so that somebody else can run it where the
-role that makes the shadows is an ordinary one.
+Only a superuser can revoke a function of PostgreSQL. The text is one statement, so that somebody else can run it if the role that makes
+the shadows is not a superuser.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from lapwing.interfaces.wire.catalogue.words import FUNCTIONS, RELATIONS
 
 TEMPLATE = "lapwing_shadow_template"
-"""The database that shadows are copied from where it is there: a superuser may have built the wall in it."""
+"""The database that shadows are copied from, if it exists: a superuser may have run the statement in it."""
 _NEEDED = frozenset({"set_config", "pg_sequence_last_value"})
-"""Volatile functions that the pool of connections, and views that tools read, call."""
+"""Volatile functions that the connection pool calls, and views that tools read."""
 _STABLE_WORDS = """
 table_to_xml table_to_xmlschema table_to_xml_and_xmlschema schema_to_xml schema_to_xmlschema schema_to_xml_and_xmlschema
 database_to_xml database_to_xmlschema database_to_xml_and_xmlschema repeat lpad rpad array_fill pg_cursor pg_prepared_statement
@@ -19,7 +19,7 @@ inet_client_addr pg_describe_object pg_identify_object pg_identify_object_as_add
 pg_get_replication_slots makeaclitem to_regrole
 """
 _STABLE = frozenset(_STABLE_WORDS.split())
-"""Functions that PostgreSQL takes for stable, that read tables by name, tell of other sessions or databases, or make very long texts."""
+"""Functions marked stable that read tables by name, reveal other sessions or databases, or make very long texts."""
 
 
 def _names(listed: frozenset[str]) -> str:
@@ -39,10 +39,10 @@ WALL = (
     f" FOR one IN SELECT oid::regclass FROM pg_class WHERE {_RELATIONS} LOOP"
     " EXECUTE 'REVOKE SELECT ON ' || one || ' FROM PUBLIC'; END LOOP; END $$"
 )
-"""What builds the wall in the database where a superuser runs it."""
+"""The statement that a superuser runs in a database to revoke these rights."""
 MAKE_TEMPLATE = f"CREATE DATABASE {TEMPLATE} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' IS_TEMPLATE true"
 IS_OPEN = (
     f"SELECT EXISTS (SELECT 1 FROM pg_proc WHERE {_FUNCTIONS} AND has_function_privilege('public', oid, 'EXECUTE'))"
     f" OR EXISTS (SELECT 1 FROM pg_class WHERE {_RELATIONS} AND has_any_column_privilege('public', oid, 'SELECT'))"
 )
-"""Whether something of it is missing in a database."""
+"""Whether a database lacks some of these revocations."""
