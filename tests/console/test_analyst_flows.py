@@ -397,7 +397,7 @@ def test_the_budget_is_a_gauge_and_more_can_be_asked_for(visited: Visited, brows
         page.click("text=Ask the owners for more")
         page.fill("#percent", "lots")
         page.click("text=Ask the owners >> nth=-1")
-        expect(page.get_by_role("alert")).to_contain_text("A share is a number above 0")
+        expect(page.get_by_role("alert")).to_contain_text("The share must be above 0")
         page.fill("#percent", "40")
         page.fill("#reason", "a study of regions")
         page.click("text=Ask the owners >> nth=-1")

@@ -48,7 +48,7 @@ def test_an_address_that_no_page_made(ada: Visitor, name: str) -> None:
     for page in ("ask", "answer", "answer/csv", "answer/svg", "answer/ipynb", "answer/json", "answer/parquet"):
         reply = ada.get(f"/console/d/{{d}}/{page}?q={token}")
         assert reply.status_code == 422, (page, reply.status_code)
-        assert "The address is not complete" in reply.text
+        assert "The address is incomplete" in reply.text
 
 
 @pytest.mark.parametrize("number", ["abc", "1.5", "-1", "9" * 40, "%00", "1e3"])
