@@ -125,7 +125,7 @@ def test_a_provider_leads_nowhere_else() -> None:
             Tokens(Issuer("https://login.example.org", AUDIENCE), lambda _: elsewhere).holder(Signer().token("ada"))
         assert asked == [], "a provider elsewhere does not make us ask our own machine"
     for address in ("file:///etc/hostname", "http://example.org/"):
-        with pytest.raises(ValueError, match="not an address"):
+        with pytest.raises(ValueError, match="neither https nor on this machine"):
             fetch_json(address)
 
 
