@@ -204,7 +204,7 @@ def test_a_ledger_without_its_anchor_is_refused_until_two_owners_give_it_up(wire
     alone = _run(wired, "ledger", "anchor-lost", lost, "--reason", "the disk burnt", "--by", "olga")
     assert alone.status == 5 and "[second-person]" in alone.err
     monkeypatch.setenv("LAPWING_DATABASE", wired.dsn.replace(APP_ROLE, SECOND_ROLE))
-    assert "is no more" in _done(wired, "ledger", "anchor-lost", lost, "--reason", "so it did", "--by", "olga")
+    assert "is removed" in _done(wired, "ledger", "anchor-lost", lost, "--reason", "so it did", "--by", "olga")
     monkeypatch.delenv("LAPWING_DATABASE")
     refused = _run(wired, "budget")
     assert refused.status == 1 and "[ledger-unregistered]" in refused.err
