@@ -97,7 +97,7 @@ def test_what_is_wrong_is_said_where_it_was_answered(started: Started, browser: 
     page.get_by_label("What do you call one of them?").fill("reader")
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("button", name="Continue").click()
-    expect(page.get_by_role("alert")).to_contain_text("give the smallest and the largest value that day can be", ignore_case=True)
+    expect(page.get_by_role("alert")).to_contain_text("give the smallest and the largest value that day can have", ignore_case=True)
     page.select_option("[name=kind-loans-day]", "skip")
     page.select_option("[name=kind-loans-days_kept]", "whole")
     page.fill("[name=least-loans-days_kept]", "120")
