@@ -202,7 +202,7 @@ def request(
 
 
 def approve(context: typer.Context, number: Number, by: By = None, reason: Reason = "") -> None:
-    """Approve a proposal and carry it out. Its proposer may not.
+    """Approve a proposal and carry it out. Its proposer may not do this.
 
     \b
     Example:
@@ -218,7 +218,7 @@ def approve(context: typer.Context, number: Number, by: By = None, reason: Reaso
 
 
 def deny(context: typer.Context, number: Number, by: By = None, reason: Reason = "") -> None:
-    """Reject a proposal. Its proposer may not.
+    """Reject a proposal. Its proposer may not do this.
 
     \b
     Example:
