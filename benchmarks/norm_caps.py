@@ -67,12 +67,23 @@ def rows_by_unit(law: str, units: int, random: Generator) -> npt.NDArray[np.int6
     return np.clip(np.floor(drawn), 1, LARGEST).astype(np.int64)
 
 
-def drawn_table(law: str, units: int, cells: int, spread: str, random: Generator, *, sums: bool = False, unlike: float = 0.0) -> Table:
+def drawn_table(
+    law: str,
+    units: int,
+    cells: int,
+    spread: str,
+    random: Generator,
+    *,
+    sums: bool = False,
+    unlike: float = 0.0,
+    rows: npt.NDArray[np.int64] | None = None,
+) -> Table:
     """One table: cells are of unequal size; a unit has its rows in one cell, or each row in a cell of its own.
 
-    With ``unlike``, units at home in some cells have more rows than those in others: by factors with this deviation of their logarithms.
+    ``rows`` of each unit may be given instead of drawn. With ``unlike``,
+    units at home in some cells have more rows than those in others: by factors with this deviation of their logarithms.
     """
-    rows = rows_by_unit(law, units, random)
+    rows = rows_by_unit(law, units, random) if rows is None else rows
     sizes = random.dirichlet(np.full(cells, 3.0))
     home = random.choice(cells, size=units, p=sizes)
     if unlike:

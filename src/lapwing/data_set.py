@@ -63,14 +63,25 @@ class DataSet:
         """Give up files and connections."""
         self.curator.close()
 
-    def prepare(self, *, progress: Progress = silent, override: str = "", accept_losses: bool = False, new_version: bool = False) -> int:
+    def prepare(
+        self,
+        *,
+        progress: Progress = silent,
+        override: str = "",
+        accept_losses: bool = False,
+        new_version: bool = False,
+        profiles: bool = False,
+    ) -> int:
         """Write a new version from the sources: the owner's act. Returns its number.
 
         Where the catalogue changed in nothing but budget, defaults and descriptions, these are applied, and the version that there is stays
-        and is returned, unless ``new_version``. Refused (``rows-lost``) where more than a tenth of a table would be left out, or
+        and is returned, unless ``new_version``. ``profiles`` makes one and buys the profiles of its tables anew, for
+        ``statistics_share`` of the budget. Refused (``rows-lost``) where more than a tenth of a table would be left out, or
         more than half of the values of a column would become NULL, unless ``accept_losses``.
         """
-        return self.curator.prepare(progress=progress, override=override, accept_losses=accept_losses, new_version=new_version)
+        return self.curator.prepare(
+            progress=progress, override=override, accept_losses=accept_losses, new_version=new_version, profiles=profiles
+        )
 
     @with_options
     def ask(self, sql: str, *, analyst: str | None = None, request_id: str | None = None, **options: Unpack[AskArguments]) -> Answer:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.catalog.facts import PLANNING_RULES_UNNUMBERED
 from lapwing.errors import LedgerError, Refused
 from lapwing.ledger.protocol import EntryKind
 from lapwing.owner.ledger_admin import verified_of
@@ -104,6 +105,7 @@ def test_a_kept_home_that_was_moved_opens_and_agrees_with_its_old_anchor(name: s
         assert found.anchored_entries is not None and found.entries == len(index["history"])
     kept.accept()
     with kept.curator() as curator:
+        assert curator.facts.planning_rules == PLANNING_RULES_UNNUMBERED and not curator.profiles()
         assert verified_of(curator).problems == ()
         *history, accepted = seen_history(curator)
         assert differences(index["history"], history) == []

@@ -57,7 +57,7 @@ def _other_sql(*replaced: tuple[str, str]) -> Patch:
     return (queries, "render_source", rendered)
 
 
-def _in_two_bins(source: Any, *arguments: Any, where: str = "TRUE", **named: Any) -> str:
+def in_two_bins(source: Any, *arguments: Any, where: str = "TRUE", **named: Any) -> str:
     sql = _SOURCE(source, *arguments, **named)
     if not isinstance(source, UnitNorms):
         return sql
@@ -67,7 +67,7 @@ def _in_two_bins(source: Any, *arguments: Any, where: str = "TRUE", **named: Any
 
 def _nothing_in_two_bins(*arguments: Any, **named: Any) -> str:
     """Only units of the lowest bin, that of norm 0 where 0 is an edge."""
-    return _in_two_bins(*arguments, where="{} = 0", **named)
+    return in_two_bins(*arguments, where="{} = 0", **named)
 
 
 def _each_cell_alone(cell: str, *, square: str, norm: str, limit: int, dialect: Any) -> str:
@@ -129,7 +129,7 @@ def _by_position(hashed: str, one_in: int) -> str:
 
 
 LEAKS: dict[str, tuple[str, Patch]] = {
-    "a unit in two bins": ("unbounded", (queries, "render_source", _in_two_bins)),
+    "a unit in two bins": ("unbounded", (queries, "render_source", in_two_bins)),
     "a unit that adds nothing in the bin above as well": ("unbounded", (queries, "render_source", _nothing_in_two_bins)),
     "a bin for each cell of a unit": ("unbounded", _other_sql((" GROUP BY c._unit)", " GROUP BY c._unit, c.c0)"))),
     "one bin for all units": ("unbounded", _other_sql(("SELECT c._unit,", "SELECT MIN(c._unit) AS _unit,"), (" GROUP BY c._unit)", ")"))),

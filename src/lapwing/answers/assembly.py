@@ -159,7 +159,10 @@ def _kept(part: NoisyPart, places: Sequence[int]) -> NoisyPart:
 def _cells(part: Part, released: Released, confidence: Fraction, places: Sequence[int] | None = None) -> NoisyCells:
     noisy = released.tables[part.number or 0]
     noisy = noisy if places is None else only(noisy, places)
-    missing = {column.name: missing_of(part, column, confidence=float(confidence), terms=1) for column in noisy.columns}
+    rows = {total: noisy.column(count) for total, count in part.centred.items()}
+    missing = {
+        column.name: missing_of(part, column, confidence=float(confidence), terms=1, rows=rows.get(column.name)) for column in noisy.columns
+    }
     return NoisyCells(part.recipes, noisy, missing, {name: scaled_column(part, name, released) for name in part.scaled})
 
 
@@ -205,7 +208,8 @@ def _part(part: Part, planned: PlannedStatement, released: Released | None, conf
             if isinstance(recipe, CountMeasure | SumMeasure) and recipe.vector in one.part.scaled:
                 found = scaled_estimates(recipe, one.part, released, planned, confidence=confidence)
             else:
-                found = estimates_of(recipe, one.part, table, query, confidence=confidence, terms=terms)
+                rules = planned.facts.planning_rules
+                found = estimates_of(recipe, one.part, table, query, confidence=confidence, terms=terms, rules=rules)
             void = one.part.nothing_to_sum.get(i, frozenset())
             if void:
                 found = [Estimate(None, None) if group in void else each for group, each in zip(table.groups, found, strict=True)]

@@ -11,17 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lapwing.answers.intervals import Interval
-from lapwing.contribution.clipping_bound import bias_bound
+from lapwing.contribution.clipping_bound import bias_bound, signed_bias_bound
 from lapwing.contribution.histograms import ClippingBound
 from lapwing.kernel.release import NoisyColumn
+from lapwing.planning.centres import DISTANCES_ABOVE, LARGER_AVERAGE, UNLIKE_AVERAGE
 from lapwing.planning.planned import Part
 
 UNLIKE_GROUPS = 0.25
 """How much more some groups may lose than others, as a share."""
-UNLIKE_AVERAGE = 0.25
-"""The average of units above a bound differs from the average of all by at most this share of it."""
-LARGER_AVERAGE = 0.4
-"""The average lacks at most this share of the missing part of the sum."""
 LEFT_OUT_MOST = 0.9
 """Largest share of rows left out by joins that a bar covers."""
 SHARE_OF_CELLS = 0.05
@@ -44,20 +41,44 @@ class ClippingBias:
 NOTHING = ClippingBias()
 
 
-def missing_of(part: Part, column: NoisyColumn, *, confidence: float, terms: int) -> list[ClippingBias]:
-    """The possible missing amount of each cell of a column, each the sum of ``terms`` released ones."""
+def missing_of(part: Part, column: NoisyColumn, *, confidence: float, terms: int, rows: NoisyColumn | None = None) -> list[ClippingBias]:
+    """The possible missing amount of each cell of a column, each the sum of ``terms`` released ones. A centred sum needs its ``rows``."""
     cut = part.cuts.get(column.name)
     if cut is None or not column.values or (cut.choice.cap >= cut.fit.largest and not part.left_out):
         return [NOTHING] * len(column.values)
-    per_integer = float(cut.unit)
-    parts, of = (column.step / cut.unit).as_integer_ratio()
-    values = [value * parts / of for value in column.values]
-    mosts = [0.0] * len(values) if cut.choice.cap >= cut.fit.largest else _most(cut, values, beyond=1 - confidence, terms=terms)
+    per_integer, values, beyond = float(cut.unit), _in_integers(cut, column), 1 - confidence
+    clips, mosts, sizes = cut.choice.cap < cut.fit.largest, [0.0] * len(values), values
+    if rows is None:
+        mosts = _most(cut, values, beyond=beyond, terms=terms) if clips else mosts
+    else:
+        count = part.cuts[rows.name]
+        counted = _in_integers(count, rows)
+        mosts = _most_centred(cut, count, counted, beyond=beyond, terms=terms) if clips else mosts
+        sizes = [UNLIKE_AVERAGE * max(abs(part.centre(column.name)) * each, 0.0) for each in counted]
     # The loss from a limit before a join is predicted, not bounded; a bar that ignored it would be worse.
     joined = min(part.left_out, LEFT_OUT_MOST) / (1 - min(part.left_out, LEFT_OUT_MOST))
-    return [
-        ClippingBias((most + joined * (abs(value) + most)) * per_integer, cut.signed) for most, value in zip(mosts, values, strict=True)
-    ]
+    return [ClippingBias((most + joined * (abs(size) + most)) * per_integer, cut.signed) for most, size in zip(mosts, sizes, strict=True)]
+
+
+def _in_integers(cut: ClippingBound, column: NoisyColumn) -> list[float]:
+    """Released values in the measure's own integers."""
+    parts, of = (column.step / cut.unit).as_integer_ratio()
+    return [value * parts / of for value in column.values]
+
+
+def _most_centred(cut: ClippingBound, count: ClippingBound, rows: Sequence[float], *, beyond: float, terms: int) -> list[float]:
+    """The missing amount of each cell of a centred sum, by the rows of each cell."""
+    choice, counted = (replace(each.choice, noise=each.choice.noise * math.sqrt(terms)) for each in (cut, count))
+    return signed_bias_bound(
+        cut.fit,
+        choice,
+        beyond=beyond,
+        rows=rows,
+        counted=count.fit,
+        count=counted,
+        cells=len(rows) * terms,
+        extreme=cut.extreme(cut.fit.total()),
+    )
 
 
 def _most(cut: ClippingBound, values: Sequence[float], *, beyond: float, terms: int) -> list[float]:
@@ -105,3 +126,14 @@ def average_reaching(interval: Interval, *, rows: float, total: float, signed: b
     above = max(UNLIKE_AVERAGE * rows, LARGER_AVERAGE * total)
     below = above if signed else UNLIKE_AVERAGE * rows
     return Interval(interval.lo - below * (interval.lo - lo), interval.hi + above * min(interval.hi - lo, hi - interval.hi))
+
+
+def centred_reaching(interval: Interval, *, rows: float, size: float, distance: float, either_way: bool) -> Interval:
+    """The interval of an average whose centred sum and count were scaled down together; ``size`` is that of the average.
+
+    The missing share ``rows`` of the rows may have a different average, by ``UNLIKE_AVERAGE`` of it. What is missing of the distances, at
+    most ``distance`` for each row, is mostly above the centre: values are not negative, so below it none is farther than 0.
+    """
+    unlike, above = UNLIKE_AVERAGE * rows * size, DISTANCES_ABOVE * distance
+    below = above if either_way else LARGER_AVERAGE * distance
+    return Interval(interval.lo - unlike - below, interval.hi + unlike + above)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
-from lapwing.answers.clipping_bias import NOTHING, ClippingBias, average_reaching, missing_of, ratio_reaching, reaching
+from lapwing.answers.clipping_bias import NOTHING, ClippingBias, average_reaching, centred_reaching, missing_of, ratio_reaching, reaching
 from lapwing.answers.intervals import Interval, all_widened, ratio_interval
 from lapwing.answers.noise_sums import half_width_of_sum
+from lapwing.answers.quantile_bars import quantile_intervals
 from lapwing.answers.variances import moment_estimates
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.expressions import not_null
@@ -36,19 +37,20 @@ class Estimate:
 
 
 def estimates_of(
-    recipe: Recipe, part: Part, noisy: NoisyTable, query: CertifiedQuery, *, confidence: Fraction, terms: int
+    recipe: Recipe, part: Part, noisy: NoisyTable, query: CertifiedQuery, *, confidence: Fraction, terms: int, rules: int = 1
 ) -> list[Estimate]:
-    """One estimate per group of the table, each of whose cells is the sum of ``terms`` released ones."""
+    """One estimate per group of the table, each of whose cells is the sum of ``terms`` released ones; by these planning rules."""
     match recipe:
         case CountMeasure(vector):
             return _plain(noisy.column(vector), part, noisy, query, confidence, terms, whole=True)
         case SumMeasure(vector, whole):
             return _plain(noisy.column(vector), part, noisy, query, confidence, terms, whole=whole)
         case AverageMeasure():
-            return _averages(recipe, part, noisy, confidence, terms)
+            return _averages(recipe, part, noisy, confidence, terms, exact_counts=rules >= 2)
         case QuantileMeasure(name, target):
             chosen = noisy.chosen(name)
-            return [Estimate(recipe.value(value, chosen.step), None) for value in chosen.values[target]]
+            bars = quantile_intervals(recipe, part, noisy, query, confidence=confidence, terms=terms)
+            return [Estimate(recipe.value(value, chosen.step), bar) for value, bar in zip(chosen.values[target], bars, strict=True)]
         case Moments():
             return [Estimate(*moment) for moment in moment_estimates(recipe, noisy, confidence=float(confidence), terms=terms)]
         case _:
@@ -102,17 +104,19 @@ def _rows_upper(
     return [min(most, most * max(value, 0) // total + most // len(column.values) + 1) for value in column.values]
 
 
-def _averages(recipe: AverageMeasure, part: Part, noisy: NoisyTable, confidence: Fraction, terms: int) -> list[Estimate]:
+def _averages(
+    recipe: AverageMeasure, part: Part, noisy: NoisyTable, confidence: Fraction, terms: int, *, exact_counts: bool
+) -> list[Estimate]:
     total, count = noisy.column(recipe.total), noisy.column(recipe.count)
     lo = float(recipe.lower * recipe.steps - recipe.offset)
     hi = float(recipe.upper * recipe.steps - recipe.offset)
     # Clipping puts both vectors on the same finer grid, so sum / count is the mean in steps whatever that grid is.
     assert total.step * recipe.steps == count.step
     missing_rows = missing_of(part, count, confidence=float(confidence), terms=terms)
-    missing_total = missing_of(part, total, confidence=float(confidence), terms=terms)
-    follows = recipe.total in part.together
+    rows = count if recipe.total in part.centred else None
+    missing_total = missing_of(part, total, confidence=float(confidence), terms=terms, rows=rows)
     estimates = []
-    for s, n, rows, rest in zip(total.values, count.values, missing_rows, missing_total, strict=True):
+    for s, n, lost, rest in zip(total.values, count.values, missing_rows, missing_total, strict=True):
         if round(n * count.step) < 1:  # the count is shown as 0, so there is no average
             estimates.append(Estimate(None, None))
             continue
@@ -125,16 +129,22 @@ def _averages(recipe: AverageMeasure, part: Part, noisy: NoisyTable, confidence:
             lo=lo,
             hi=hi,
             terms=terms,
+            exact_counts=exact_counts,
         )
         shown = float(n * count.step)
-        if follows:
-            most = rest.most * recipe.steps
+        most, of_rows = rest.most * recipe.steps, lost.most / (shown + lost.most)
+        if rows is not None:
+            size = min(max(abs(value + recipe.offset), abs(recipe.offset)), max(value - lo, hi - value))
+            distance = size * most / max(size * shown + most, 1e-9)
+            # Of distances that noise hides nothing is known: they may be as large as the average, above or below.
+            hidden = not part.cuts[recipe.total].fit.seen
+            distance = max(distance, size) if hidden else distance
+            interval = centred_reaching(interval, rows=of_rows, size=size, distance=distance, either_way=hidden)
+        elif recipe.total in part.together:
             of_total = most / max((value - lo) * shown + most, 1e-9)
-            of_rows = rows.most / (shown + rows.most)
             interval = average_reaching(interval, rows=of_rows, total=of_total, signed=rest.signed, lo=lo, hi=hi)
         else:
-            top = ClippingBias(rest.most * recipe.steps, rest.signed)
-            interval = ratio_reaching(interval, top=top, bottom=rows, count=shown)
+            interval = ratio_reaching(interval, top=ClippingBias(most, rest.signed), bottom=lost, count=shown)
         half_step = 0.5 if total.rounding else 0.0
         ends = max(interval.lo - half_step, lo), min(interval.hi + half_step, hi)
         shifted = [(end + recipe.offset) / recipe.steps for end in (value, *ends)]

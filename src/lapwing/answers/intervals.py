@@ -16,6 +16,7 @@ import numpy as np
 from lapwing.answers.noise_sums import laplace_chernoff_width
 from lapwing.answers.simulation import Floats
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
+from lapwing.spread import pmf
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,13 @@ def chance_beyond(residual: float, sum_law: Law, count_law: Law, *, slope: float
             return min(1.0, math.erfc(shared / math.sqrt(2)) + math.exp(-shared))
 
 
+def chance_beyond_alone(residual: float, sum_law: Law, count_law: Law) -> float:
+    """The same, where the noise of the count is hardly ever other than 0: an upper bound that takes off no half step for it."""
+    beyond = max(residual - 0.5, 0.0) / float(sum_law.scale)
+    alone = math.erfc(beyond / math.sqrt(2)) if isinstance(sum_law, DiscreteGaussian) else math.exp(-beyond)
+    return 1.0 - pmf(count_law, 0) + alone
+
+
 def _gaussian_beyond(residual: float, deviation: float) -> float:
     return math.erfc(residual / deviation / math.sqrt(2))
 
@@ -58,20 +66,33 @@ def _two_laplace_beyond(residual: float, a: float, b: float) -> float:
 
 
 def ratio_interval(
-    *, total: float, count: float, sum_law: Law, count_law: Law, confidence: float, lo: float, hi: float, terms: int = 1
+    *,
+    total: float,
+    count: float,
+    sum_law: Law,
+    count_law: Law,
+    confidence: float,
+    lo: float,
+    hi: float,
+    terms: int = 1,
+    exact_counts: bool = False,
 ) -> tuple[float, Interval]:
     """Estimate and Fieller interval of total / count, both inside the public bounds [lo, hi].
 
     The interval holds every ratio t in [lo, hi] for which total - t * count is no larger than its noise would explain. If a count is no
-    larger than its noise, that is all of [lo, hi]. With ``terms`` above 1, total and count are each a sum of that many noisy cells.
+    larger than its noise, that is all of [lo, hi]. With ``terms`` above 1, total and count are each a sum of that many noisy cells. With
+    ``exact_counts``, a count without noise, as large prices buy, adds nothing to the interval.
     """
     estimate = min(max(total / count, lo), hi) if count > 0 else (lo + hi) / 2
 
     def explained(t: float) -> bool:
         if terms > 1:
             return abs(total - t * count) <= _summed_width(sum_law, count_law, slope=t, terms=terms, beyond=1 - confidence)
-        return chance_beyond(abs(total - t * count), sum_law, count_law, slope=t) >= 1 - confidence
+        residual = abs(total - t * count)
+        chance = chance_beyond(residual, sum_law, count_law, slope=t)
+        return (min(chance, chance_beyond_alone(residual, sum_law, count_law)) if is_exact else chance) >= 1 - confidence
 
+    is_exact = exact_counts and 1 - pmf(count_law, 0) < 1 - confidence
     step = (1 + float(sum_law.scale)) / max(abs(count), 1.0)
     return estimate, Interval(_edge(explained, estimate, lo, step), _edge(explained, estimate, hi, step))
 

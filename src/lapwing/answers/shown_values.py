@@ -8,6 +8,7 @@ be", says why bars hold as often as before.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -17,9 +18,10 @@ import pyarrow as pa
 
 from lapwing.answers.assembly import AssembledAnswer
 from lapwing.answers.intervals import Interval
+from lapwing.answers.table_totals import TableTotals, bar_confidence
 from lapwing.answers.value_bounds import Bounds, PossibleAggregates
 from lapwing.kernel.facts import Facts
-from lapwing.statements import LinearOutput, RatioOutput, Statement
+from lapwing.statements import RatioOutput, Statement
 
 _SAME = 1e-12
 """A value that is outside by less than this share of its size was rounded, and is not moved."""
@@ -33,32 +35,65 @@ class ShownAnswer:
     notes: tuple[str, ...] = ()
 
 
-def shown(assembled: AssembledAnswer, statement: Statement, facts: Facts, *, units: int | None) -> ShownAnswer:
-    """The answer with values and error bars in the possible range; ``units`` is the declared number or None.
+@dataclass(frozen=True, slots=True)
+class PossibleOutputs:
+    """What is possible for each output of a statement."""
+
+    values: tuple[Bounds, ...]
+    bars: tuple[Bounds, ...]
+    """The same for error bars: by declarations alone where their own chance has no room for that of the statistics."""
+    confidence: Fraction
+    """The confidence at which bars are computed, so that they have the requested one after they were cut."""
+
+    @classmethod
+    def of(
+        cls,
+        statement: Statement,
+        facts: Facts,
+        *,
+        units: int | None,
+        totals: Mapping[str, TableTotals] | None = None,
+        confidence: Fraction,
+        longer: bool = True,
+    ) -> PossibleOutputs:
+        """By the declared number of units and the upper ends of the version's statistics.
+
+        ``longer``: bars may be computed at a slightly higher confidence.
+        """
+
+        def all_outputs(by: PossibleAggregates) -> tuple[Bounds, ...]:
+            return tuple(by.output(output.derivation, statement.privates) for output in statement.post.outputs)
+
+        declared = all_outputs(PossibleAggregates.of(facts, units))
+        values = all_outputs(PossibleAggregates.of(facts, units, totals)) if totals else declared
+        sure = bar_confidence(confidence) if longer and values != declared else None
+        return cls(values, declared if sure is None else values, confidence if sure is None else sure)
+
+
+def shown(assembled: AssembledAnswer, statement: Statement, facts: Facts, possible: PossibleOutputs) -> ShownAnswer:
+    """The answer with values and error bars in the possible range.
 
     Versions without stored number types display unchanged numbers.
     """
     if not facts.typed_numbers:
         return ShownAnswer(assembled)
-    possible, table, intervals = PossibleAggregates.of(facts, units), assembled.table, dict(assembled.intervals)
+    table, intervals = assembled.table, dict(assembled.intervals)
     moved: dict[str, int] = {}
     for number, output in enumerate(statement.post.outputs):
-        bars = intervals.get(output.name)
-        if bars is None or not isinstance(output.derivation, LinearOutput | RatioOutput):
+        bars, kind = intervals.get(output.name), table.schema.field(number).type
+        if bars is None or possible.values[number] == Bounds():
             continue
-        bounds, values = possible.output(output.derivation, statement.privates), table.column(number).to_pylist()
-        if bounds == Bounds():
-            continue
-        ends = ValueBounds.of(bounds, table.schema.field(number).type)
+        values, ends = table.column(number).to_pylist(), ValueBounds.of(possible.bars[number], kind)
         if isinstance(output.derivation, RatioOutput):
             intervals[output.name] = [ends.cut(value, bar) for value, bar in zip(values, bars, strict=True)]
             continue
-        inside = [value if bar is None else ends.nearest(value) for value, bar in zip(values, bars, strict=True)]
+        nearest = ValueBounds.of(possible.values[number], kind).nearest
+        inside = [value if bar is None else nearest(value) for value, bar in zip(values, bars, strict=True)]
         intervals[output.name] = [ends.moved(*cell) for cell in zip(values, inside, bars, strict=True)]
         many = sum(before != after for before, after in zip(values, inside, strict=True))
         if many:
             moved[output.name] = many
-            table = table.set_column(number, table.schema.field(number), pa.array(inside, table.schema.field(number).type))
+            table = table.set_column(number, table.schema.field(number), pa.array(inside, kind))
     return ShownAnswer(replace(assembled, table=table, intervals=intervals), _notes(moved))
 
 

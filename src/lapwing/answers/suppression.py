@@ -13,8 +13,9 @@ from fractions import Fraction
 from typing import assert_never
 
 from lapwing.answers.estimates import Estimate
-from lapwing.answers.intervals import chance_beyond
+from lapwing.answers.intervals import Interval, chance_beyond
 from lapwing.answers.noise_sums import half_width_of_sum
+from lapwing.answers.quantile_bars import quantile_intervals
 from lapwing.answers.variances import moment_estimates, possible
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.ir import GridSum, Measure, RowCount, Scan, UnitCount
@@ -23,7 +24,7 @@ from lapwing.kernel.release import UNITS_COLUMN, NoisyColumn, NoisyTable
 from lapwing.planning.grids import count_of
 from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure
 from lapwing.planning.planned import Part
-from lapwing.planning.quantile_errors import noise_in_ranks
+from lapwing.planning.quantile_errors import noise_in_ranks, rows_needed
 from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.variances import Moments
 from lapwing.statements import AggregateKind, CellMark
@@ -129,6 +130,12 @@ class Judged:
         sizes = self._sizes(recipe)
         if sizes is None:
             return [CellMark.SIZE_UNKNOWN] * len(self.table.groups)
+        if self.part.bars is not None:
+            bars = quantile_intervals(recipe, self.part, self.table, self.query, confidence=MARK_CONFIDENCE, terms=self.terms)
+            least, greatest = float(chosen.quantiles.lower), float(chosen.quantiles.upper)
+            anything = [least < greatest and bar == Interval(least, greatest) for bar in bars]
+            few = [size < rows_needed(noise, target) for size in sizes]
+            return [CellMark.MEANINGLESS if any(reasons) else None for reasons in zip(anything, few, strict=True)]
         return [CellMark.MEANINGLESS if _takes_all_ranks(noise, target, size) else None for size in sizes]
 
     def _sizes(self, recipe: QuantileMeasure) -> list[Fraction] | None:

@@ -1,17 +1,19 @@
-"""The possible range of an aggregate, from declarations and the statement's own structure. No released number is used here.
+"""The possible range of an aggregate, from declarations, the statistics of the version and the statement's own structure.
 
 Every bound holds for the true value: on the declared data, and after contribution bounding, which only removes rows of units or makes
-their share smaller. So an interval that holds the truth still holds it when it is cut at these bounds.
+their share smaller. So an interval that holds the truth still holds it when it is cut at these bounds. Bounds from statistics fail with
+a small chance, which belongs to that of the interval.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import assert_never
 
 from lapwing.answers.post_processing import evaluate
+from lapwing.answers.table_totals import TableTotals
 from lapwing.kernel.domains import Domain, bounds, is_numeric
 from lapwing.kernel.expressions import Expression
 from lapwing.kernel.facts import Facts
@@ -21,6 +23,7 @@ from lapwing.kernel.stability import domain_of, shape_of
 from lapwing.planning.grids import filtered
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.measures import number_of_values
+from lapwing.planning.value_ranges import ranges_of
 from lapwing.statements import Aggregate, AggregateKind, Derivation, LinearOutput, PrivateQuery, RatioOutput
 
 DISTINCT_LISTED_MAX = 1_000
@@ -46,11 +49,21 @@ class PossibleAggregates:
 
     facts: Facts
     units: int | None = None
+    totals: Mapping[str, TableTotals] = field(default_factory=dict)
+    """By table: upper ends of its units and rows."""
 
     @classmethod
-    def of(cls, facts: Facts, units: int | None) -> PossibleAggregates:
-        """With the declared number of units, which is more than an estimate only where neighbours are bounded."""
-        return cls(facts, units if facts.neighbours is Neighbours.BOUNDED else None)
+    def of(cls, facts: Facts, units: int | None, totals: Mapping[str, TableTotals] | None = None) -> PossibleAggregates:
+        """With the declared number of units, which is more than an estimate only where neighbours are bounded.
+
+        ``totals`` are upper ends by the statistics of the version.
+        """
+        totals = totals or {}
+        tables = {
+            name: replace(table, rows_max=min(table.rows_max, totals[name].rows)) if name in totals else table
+            for name, table in facts.tables.items()
+        }
+        return cls(replace(facts, tables=tables), units if facts.neighbours is Neighbours.BOUNDED else None, totals)
 
     def output(self, derivation: Derivation, queries: tuple[PrivateQuery, ...]) -> Bounds:
         """The possible range of an output: for one aggregate its own bounds, for a ratio only the sign, otherwise unbounded."""
@@ -91,7 +104,8 @@ class PossibleAggregates:
         """An upper bound of the units with a row in a relation: every unit has a row, and joins and conditions add none."""
         match relation:
             case Scan(table):
-                return self._all(self.facts.table(table).rows_max)
+                most = self.facts.table(table).rows_max
+                return self._all(min(most, self.totals[table].units) if table in self.totals else most)
             case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
                 return self.units_in(source)
             case UnitJoin(left, right, kind=kind):
@@ -134,4 +148,4 @@ class PossibleAggregates:
         shape = shape_of(source, self.facts)
         columns: Mapping[str, Domain] = shape.columns
         value = filtered(aggregate.value, aggregate.where, shape)
-        return value, domain_of(value, columns)
+        return value, domain_of(value, columns) if self.facts.planning_rules < 2 else ranges_of(source, self.facts).of(value)

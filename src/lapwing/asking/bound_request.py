@@ -9,7 +9,8 @@ from lapwing.answers.answer import Answer, CostView
 from lapwing.answers.assembly import assemble, check_post
 from lapwing.answers.notes.all_notes import declared_notes, impossible_notes, notes_of
 from lapwing.answers.notes.quantiles import quantile_notes
-from lapwing.answers.shown_values import shown
+from lapwing.answers.shown_values import PossibleOutputs, shown
+from lapwing.answers.table_totals import totals_of
 from lapwing.asking.accuracy_solver import AccuracySolver
 from lapwing.asking.accuracy_targets import Target
 from lapwing.asking.bound_statement import BoundStatement
@@ -136,7 +137,8 @@ class BoundRequest:
             self.curator.ledger.require_payable(self.request.analyst, Cost(max(whole.loss, cost.loss), whole.delta, pure))
 
     def _aim(self, target: Target) -> AccuracySolver:
-        return AccuracySolver(self.curator, self.request, self.words, self.bound, target, self.pilots(), self._usual(), self.purchase)
+        bound = self.bound.without_profiles()
+        return AccuracySolver(self.curator, self.request, self.words, bound, target, self.pilots(), self._usual(), self.purchase)
 
     def _declared(self, planned: PlannedStatement, before: PriorCharge) -> Answer:
         """An answer that measures nothing."""
@@ -151,10 +153,12 @@ class BoundRequest:
     def _assembled(self, bought: Purchase, answered: ChargedRelease, before: PriorCharge) -> Answer:
         released, confidence, declaration = answered.released, self.terms.confidence, self.curator.declaration
         planned, cost = bought.planned, before.cost + bought.cost
-        assembled = assemble(planned, released, self.bound.statement.post, confidence=confidence)
-        about = notes_of(planned, released, assembled, unit=declaration.dataset.unit)
+        possible = self._possible(planned)
+        assembled = assemble(planned, released, self.bound.statement.post, confidence=possible.confidence)
+        post, unit = self.bound.statement.post, declaration.dataset.unit
+        about = notes_of(planned, released, assembled, post, unit=unit, confidence=confidence)
         about += quantile_notes(self.bound.statement, planned, confidence=confidence)
-        seen = shown(assembled, self.bound.statement, planned.facts, units=self.curator.prepared.dataset.units)
+        seen = shown(assembled, self.bound.statement, planned.facts, possible)
         return Answer(
             seen.assembled.table,
             seen.assembled.intervals,
@@ -165,4 +169,15 @@ class BoundRequest:
             marks=seen.assembled.marks,
             receipt=self.curator.receipt(answered.stored, analyst=self.request.analyst),
             stored=answered.stored.payload,
+        )
+
+    def _possible(self, planned: PlannedStatement) -> PossibleOutputs:
+        """What is possible for its outputs. Bars that were asked for by their length are computed at the requested confidence."""
+        return PossibleOutputs.of(
+            self.bound.statement,
+            planned.facts,
+            units=self.curator.prepared.dataset.units,
+            totals=totals_of(self.curator.state.statistics(), planned.facts),
+            confidence=self.terms.confidence,
+            longer=isinstance(self.terms.goal, Fraction),
         )

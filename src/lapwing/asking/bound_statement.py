@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 from lapwing.answers.assembly import check_post
 from lapwing.answers.post_processing import evaluate
 from lapwing.asking.accuracy_targets import PlanAt
 from lapwing.catalog import Declaration, RowUnit, UnitPath
-from lapwing.contribution.model import ContributionModel
+from lapwing.contribution.model import ContributionModel, NormHistogram
 from lapwing.curator.curator import Curator
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, Budget
@@ -40,9 +40,16 @@ class BoundStatement:
     budget: Budget
     """The budget in force when it was bound."""
     plan_with: Callable[[Fraction, Mapping[UnitNorms, ContributionModel]], PlannedStatement]
-    """The plan at a loss, with bounds from these norms."""
+    """The plan at a loss, with bounds from these norms, or from those that preparation bought."""
+    plan_without_profiles: Callable[[Fraction, Mapping[UnitNorms, ContributionModel]], PlannedStatement]
+    """The same, with bounds from these norms alone."""
     moment: int = 0
     """The time of the request, in microseconds since 1970, in UTC."""
+
+    def without_profiles(self) -> BoundStatement:
+        """The same without profiles, for prices that are solved for an accuracy: their steps are norms, pilots and answers."""
+        plan_with = self.plan_without_profiles
+        return replace(self, plan_at=lambda loss: plan_with(loss, {}), plan_with=plan_with)
 
     def checked_plan(self, loss: Fraction) -> PlannedStatement:
         """The plan at this loss, whose answer is known to be computable; or ``Refused``."""
@@ -95,21 +102,25 @@ def planned_at_will(
     prepared, facts, settings = curator.prepared, curator.facts, curator.settings
     public_rows = public_rows or cache(curator.snapshot.public_rows)
     finder = GroupFinder(evaluate, public_rows)
-    balance, contributions = curator.balance(), curator.contributions()
+    balance, contributions, of_version = curator.balance(), curator.contributions(), curator.profiles()
     scale, first_ceiling = prepared.budget(), prepared.ceiling()
+    norms_share = prepared.declared_budget.norms_share
     limits = GroupLimits(settings.known_cells_max, settings.groups_max, settings.key_values_max)
 
     def was_bought(digest: str) -> bool:
         return curator.ledger.find(digest) is not None
 
-    drafted: dict[Account, DraftedStatement] = {}
+    drafted: dict[tuple[Account, bool], DraftedStatement] = {}
 
-    def plan_with(loss: Fraction, norms: Mapping[UnitNorms, ContributionModel]) -> PlannedStatement:
+    def plan_with(
+        loss: Fraction, norms: Mapping[UnitNorms, ContributionModel], profiles: Mapping[str, NormHistogram] = of_version
+    ) -> PlannedStatement:
         def plan(facts: Facts, price: Price) -> PlannedStatement:
-            if facts.account not in drafted:
-                known = PlanningFacts(facts, contributions, prepared.dataset.units, limits)
-                drafted[facts.account] = DraftedStatement.of(statement.privates, known, finder, scaled_groups=scaled_groups)
-            return drafted[facts.account].plan(price, norms)
+            by = facts.account, bool(profiles)
+            if by not in drafted:
+                known = PlanningFacts(facts, contributions, prepared.dataset.units, limits, profiles, norms_share)
+                drafted[by] = DraftedStatement.of(statement.privates, known, finder, scaled_groups=scaled_groups)
+            return drafted[by].plan(price, norms)
 
         try:
             # the present spending: norms may have been bought since the statement was bound
@@ -128,7 +139,7 @@ def planned_at_will(
             error.span = error.span or span_in(statement, error.code)
             raise
 
-    return BoundStatement(statement, lambda loss: plan_with(loss, {}), scale, plan_with)
+    return BoundStatement(statement, lambda loss: plan_with(loss, {}), scale, plan_with, partial(plan_with, profiles={}))
 
 
 def moment_of_asking() -> int:

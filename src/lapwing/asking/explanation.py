@@ -12,7 +12,7 @@ from lapwing.answers.display.budget import share_of_cost
 from lapwing.answers.display.notebook import pairs_html
 from lapwing.answers.display.number_format import figure, percent, share_text, shortened
 from lapwing.answers.notes.clipping import is_better_scaled, sample_text
-from lapwing.answers.notes.quantiles import quantile_errors
+from lapwing.answers.notes.quantiles import WithheldBelow, quantile_errors, withheld_quantiles
 from lapwing.asking.norm_histograms import PricedNorms, is_norms_of
 from lapwing.asking.predicted_errors import average_noise, errors_of_part, noise_of, predicted_errors, rows_in_group
 from lapwing.catalog.units import ROW
@@ -202,6 +202,8 @@ def _explained(
     for name, how, ranks in quantile_errors(statement, number, part, query, confidence=confidence):
         shown = shortened(name, NAME_LENGTH_MAX)
         lines.append(("selection", f"{shown}: {how}, within ±{figure(ranks)} ranks at {percent(float(confidence))}"))
+    withheld = list(withheld_quantiles(statement, number, part, query))
+    lines += [("withheld", _withheld(item)) for item in withheld]
     for index, end in part.ends.items():
         lines.insert(2, ("clamping", f"{_called(statement, number, index)}: each {unit} adds at most {figure(float(end))}"))
     lost = _lost(part, query, unit)
@@ -222,10 +224,18 @@ def _explained(
         "predicted_truncation": part.choice.truncation,
         "predicted_noise": part.choice.noise,
         "lost": part.lost,
+        "withheld": [item.name for item in withheld if item.is_predicted],
         "caps": {name: cut.choice.cap * float(cut.unit) for name, cut in part.cuts.items()},
         "scaled": [names[name] for name in part.scaled],
         **({} if part.query.levels is None else {"totals_apart": totals}),
     }
+
+
+def _withheld(item: WithheldBelow) -> str:
+    """When a quantile is NULL although it is paid for."""
+    where = "at any size" if math.isinf(item.needed) else f"below {figure(item.needed, digits=2)} rows"
+    predicted = f"{figure(item.predicted, digits=2)} predicted" + (": LIKELY NULL" if item.is_predicted else "")
+    return f"{shortened(item.name, NAME_LENGTH_MAX)}: NULL {where}, {predicted}"
 
 
 def _totals(part: Part) -> str:
@@ -328,6 +338,8 @@ def _names(statement: Statement, number: int, part: Part) -> dict[str, str]:
         name = _called(statement, number, index)
         for vector, what in _vectors(recipe):
             names.setdefault(vector, f"{what} for {name}" if what else name)
+    if part.bars is not None:
+        names |= {vector.name: "rows of quantiles" for vector in part.bars.vectors}
     return names
 
 

@@ -76,7 +76,9 @@ def invented_project(catalogue: Path) -> Iterator[InventedProject]:
             _share_ranking_key(directory)
             data_set = DataSet(opened.enter_context(Curator(directory, home=base / f"home-{number}")))
             data_set.prepare()
-            data_set.curator.state.save_statistics(statistics)
+            version = {"version": data_set.curator.facts.version}
+            kept = {table: {**figures, **version} if "profiles" in figures else figures for table, figures in statistics.items()}
+            data_set.curator.state.save_statistics(kept)
             sets.append(data_set)
         yield InventedProject(sets)
 

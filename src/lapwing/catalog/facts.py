@@ -16,6 +16,12 @@ PublicValues = Mapping[str, Mapping[str, Iterable[str | None]]]
 """For each public table, the values of its text columns as they stand in the frozen version."""
 NumberTypes = Mapping[str, Mapping[str, NumberType]]
 """For each table, the types of those columns that hold numbers in the source."""
+PLANNING_RULES = 2
+"""The rules under which versions are prepared today. Under 2, counts of units have no longer norms than their groups allow, a count of all
+rows is bounded by the statistics of the version, sums are clamped to the ranges that follow from the statement, per-unit values have norms,
+and displayed values stay within the units and rows of the version."""
+PLANNING_RULES_UNNUMBERED = 1
+"""Those of versions that do not say."""
 
 
 def facts(
@@ -25,8 +31,11 @@ def facts(
     version: int,
     settings: Settings | None = None,
     numbers: NumberTypes | None = None,
+    rules: int = PLANNING_RULES,
 ) -> Facts:
     """All that certification may rely on for this version; ``numbers`` is None for a version that does not say.
+
+    Its planning ``rules`` affect accuracy only.
 
     Pre: ``public_values`` comes from the public tables of the version and from nowhere else; protected rows have no way in here.
     Post: a text column of a public table has exactly its frozen values as domain, and a protected column with ``values_from`` has those
@@ -72,6 +81,7 @@ def facts(
         limits=UnitLimits(rows=settings.unit_rows_max, work=settings.unit_work_max, size=settings.unit_size_max),
         order=declaration.declared_budget.order,
         typed_numbers=numbers is not None,
+        planning_rules=rules,
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from lapwing.contribution.row_sample import RankError, best_limit
 from lapwing.contribution.rows_per_unit import Contributions
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.neighbours import Neighbours
@@ -62,6 +63,10 @@ class BoundingInputs:
     """Distinct values are counted: only ranked bounding applies, and a few rows of each unit already contain most values."""
     ratios: bool = False
     """Moments or quantiles are requested: all rows must have equal weight, so only a limit on rows applies."""
+    ranks: tuple[RankError, ...] = ()
+    """The errors of the requested quantiles, if nothing else is requested and their limit is chosen by their errors in ranks."""
+    computed: bool = False
+    """Rows are themselves computed from several rows of a unit: with fewer of these they have other values."""
     fans_out: bool = False
     """Rows are joined to several rows each: bounding before the join would lose most pairs."""
     keeps_rows: bool = False
@@ -134,6 +139,8 @@ def choose(situation: BoundingInputs) -> BoundingPlan:
         return full  # leaving out rows gains nothing
     if situation.distinct:
         return _distinct(situation)
+    if situation.ranks:
+        return _of_ranks(situation)
     ranked = best_ranked(situation)
     after = _after_filter(situation)
     if after is None:
@@ -194,6 +201,16 @@ def _distinct(situation: BoundingInputs) -> BoundingPlan:
         return math.hypot(values * math.exp(-rows / values), situation.unit_noise * limit)
 
     return _ranked(situation, min(_row_limits(situation), key=error))
+
+
+def _of_ranks(situation: BoundingInputs) -> BoundingPlan:
+    """The limit for which quantiles have the least error."""
+    cells = float(situation.groups_guess if situation.cells is None else situation.cells)
+    kept = min(situation.kept, 1.0)
+    limit = best_limit(
+        situation.contributions, _row_limits(situation), situation.ranks, kept=kept, cells=max(cells, 1.0), computed=situation.computed
+    )
+    return _ranked(situation, limit)
 
 
 def lost_share(situation: BoundingInputs, choice: BoundingPlan) -> float:

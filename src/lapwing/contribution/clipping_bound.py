@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
 
-from lapwing.contribution.model import ContributionModel, Floats, gamma_quantile
+from lapwing.contribution.model import ContributionModel, Floats, gamma_quantile, longer
 
 BEYOND = 0.05
 """Failure probability of the interval, of noise and clipping bias together, for which the cap is chosen."""
@@ -237,6 +237,34 @@ def bias_bound(
     rate = max(excess, 0.0) / max(float(released.sum()), choice.noise * math.sqrt(parts))
     by_share = _by_share(released, choice.noise, rate)
     added = _added(means, _unsure(means, upper, excess, shares), variances, np.full(parts, choice.noise), parts, beyond, by_share)
+    unseen = _extreme(extreme, choice.cap, spread, shares)
+    return [float(each) for each in np.where(unseen > 0.0, np.maximum(added, unseen + means), added)]
+
+
+def signed_bias_bound(
+    fit: ContributionModel,
+    choice: CapChoice,
+    *,
+    beyond: float,
+    rows: Sequence[float],
+    counted: ContributionModel,
+    count: CapChoice,
+    cells: int,
+    extreme: float,
+) -> list[float]:
+    """For each part of a centred sum: how far either end of its noise interval must move to cover the clipping bias.
+
+    Distances from a centre cancel, so a sum of them does not show how much was clipped. Parts lose it in proportion to their released
+    ``rows``, and units spread over the parts as they do by ``counted``, the norms of the count.
+    """
+    released = np.asarray(rows, dtype=np.float64)
+    parts, shares = len(released), shares_of(released, count.noise)
+    by_rows = _spread(counted, count.cap, cells, float(released.sum()), 1.0)
+    spread = replace(by_rows, reached=np.interp(longer(fit), longer(counted)[::-1], by_rows.reached[::-1]))
+    weights = fit.beyond_caps([choice.cap], 1) * spread.reached
+    excess, (upper,) = float((weights @ fit.expected)[0]), fit.upper(weights, beyond=FIT_BEYOND)
+    means, variances = (each[:, 0] for each in _in_parts(fit, [choice.cap], spread, shares, parts))
+    added = _added(means, _unsure(means, upper, excess, shares), variances, np.full(parts, choice.noise), parts, beyond)
     unseen = _extreme(extreme, choice.cap, spread, shares)
     return [float(each) for each in np.where(unseen > 0.0, np.maximum(added, unseen + means), added)]
 

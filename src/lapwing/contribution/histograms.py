@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.contribution.clipping_bound import CapChoice
@@ -17,9 +17,24 @@ from lapwing.contribution.model import ContributionModel, NormHistogram
 from lapwing.contribution.rows_per_unit import BIN, DEVIATION_LEAST, UNITS, units_by_bin
 from lapwing.kernel.canonical import digest
 from lapwing.kernel.domains import RealDomain
-from lapwing.kernel.expressions import Expression
+from lapwing.kernel.expressions import Column, Expression
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import GridSum, Measure, Plan, Relation, RowCount, UnitCount, UnitNorms
+from lapwing.kernel.ir import (
+    Filter,
+    GridSum,
+    Measure,
+    PerUnit,
+    Plan,
+    Project,
+    PublicJoin,
+    Relation,
+    RowCount,
+    Scan,
+    SemiJoin,
+    UnitCount,
+    UnitNorms,
+    UnitWindow,
+)
 from lapwing.kernel.laws import DiscreteLaplace
 from lapwing.kernel.release import NoisyTable
 from lapwing.kernel.row_ranges import row_range
@@ -28,6 +43,9 @@ from lapwing.spread import variance
 
 OCTAVES_BELOW_ROW = 12
 """Norms of sums are resolved down to the largest value of a row, halved this many times."""
+OCTAVES_BELOW_VALUE = 22
+"""The same for values made of several rows of a unit, whose range is the product or difference of declared ones. Moments of a year are up
+to 2^25 seconds apart, the ends of a session 2^8: with 12, the lowest bin had all units, and 8 % was cut off where 0.04 % was predicted."""
 UNLIKE_OTHERS = 2.0
 """The rows of a unit with the maximum number of rows add up to at most this many times the usual sum."""
 ROWS_WORTH_MEASURING = 3
@@ -54,20 +72,70 @@ class ClippingBound:
     """The share of all rows that one unit may have, by bought statistics. One such unit cannot be detected and is allowed for."""
     one_in: int = 1
     """The sampling rate of the norms: one unit in this many."""
+    unseen: float = math.inf
+    """The longest norm of a unit that the histogram may not show."""
 
     def extreme(self, total: float) -> float:
         """The contribution of that unit, if its rows are usual ones and all units together contribute ``total``."""
-        return self.fit.largest if self.of_all is None else min(self.fit.largest, UNLIKE_OTHERS * self.of_all * total)
+        most = min(self.fit.largest, self.unseen)
+        return most if self.of_all is None else min(most, UNLIKE_OTHERS * self.of_all * total)
 
 
-def norms_of(source: Relation, keys: tuple[tuple[str, Expression], ...], measure: Measure, shape: Shape, *, one_in: int = 1) -> UnitNorms:
-    """Units by the norm of their vector of a measure over the groups of these keys; all units, or a sample of one in ``one_in``."""
-    return UnitNorms(source, keys, norms_measure(measure), _squared_edges(norms_measure(measure), shape), BIN, one_in)
+def norms_of(
+    source: Relation,
+    keys: tuple[tuple[str, Expression], ...],
+    measure: Measure,
+    shape: Shape,
+    *,
+    one_in: int = 1,
+    cells: int | None = None,
+    rules: int = 1,
+) -> UnitNorms:
+    """Units by the norm of their vector of a measure over the groups of these keys; all units, or a sample of one in ``one_in``.
+
+    There are ``cells`` groups, if their number is known.
+    """
+    octaves = OCTAVES_BELOW_VALUE if rules >= 2 and not shape.weighable else OCTAVES_BELOW_ROW
+    once = rules >= 2 and counts_once(source, keys, measure)
+    edges = _of_units(shape, cells) if once else _squared_edges(measure, shape, octaves)
+    return UnitNorms(source, keys, measure, edges, BIN, one_in)
 
 
-def norms_measure(measure: Measure) -> Measure:
-    """The measure of the norms: a centred sum is looked up by the sum itself."""
-    return replace(measure, offset=0) if isinstance(measure, GridSum) else measure
+def norms_of_rows(scan: Scan, facts: Facts) -> UnitNorms:
+    """The norms of a count of all rows of a scan: the rows of each unit."""
+    return norms_of(scan, (), RowCount(), shape_of(scan, facts), rules=facts.planning_rules)
+
+
+def _of_units(shape: Shape, cells: int | None) -> tuple[int, ...]:
+    """Squared edges of a count of units: a unit counts once in each of its groups, which are at most its rows and at most all groups.
+
+    The last edge is that number. No norm is longer, so there is no bin above.
+    """
+    most = shape.rows_per_unit if cells is None else min(shape.rows_per_unit, cells)
+    return (*(2**power for power in range(most.bit_length()) if 2**power < most), most)
+
+
+def counts_once(source: Relation, keys: Sequence[tuple[str, Expression]], measure: Measure) -> bool:
+    """Whether a unit adds at most 1 to each group: units are counted, or rows of which a unit has at most one in each group."""
+    if not isinstance(measure, RowCount):
+        return isinstance(measure, UnitCount)
+    apart = _telling_apart(source)
+    return apart is not None and apart <= {key.name for _, key in keys if isinstance(key, Column)}
+
+
+def _telling_apart(relation: Relation) -> frozenset[str] | None:
+    """Columns in which no two rows of a unit are equal; None if none are known, or none are needed."""
+    match relation:
+        case PerUnit(_, _, keys) if keys:
+            return frozenset(name for name, _ in keys)
+        case Filter(source) | SemiJoin(source) | PublicJoin(source) | UnitWindow(source):
+            return _telling_apart(source)
+        case Project(source, columns):
+            names = {value.name: name for name, value in columns if isinstance(value, Column)}
+            inner = _telling_apart(source)
+            return None if inner is None or not inner <= names.keys() else frozenset(names[name] for name in inner)
+        case _:
+            return None
 
 
 def _largest_square(measure: Measure, shape: Shape) -> int:
@@ -77,14 +145,14 @@ def _largest_square(measure: Measure, shape: Shape) -> int:
     return max((row.magnitude * shape.rows_per_unit) ** 2, 1)
 
 
-def _squared_edges(measure: Measure, shape: Shape) -> tuple[int, ...]:
+def _squared_edges(measure: Measure, shape: Shape, octaves: int) -> tuple[int, ...]:
     """Powers of two below the largest square; larger norms are in the last bin.
 
     Units that add nothing to a sum say nothing about the others' contributions: 0 is an edge too, and they have a bin. With a count they
     stay with those of one row, like most of the others.
     """
     row, _, _ = row_range(measure, shape.columns)
-    first = max(2 * (row.magnitude.bit_length() - 1 - OCTAVES_BELOW_ROW), 0)
+    first = max(2 * (row.magnitude.bit_length() - 1 - octaves), 0)
     most = _largest_square(measure, shape)
     edges = [2**power for power in range(first, most.bit_length()) if 2**power < most] or [most]
     return (0, *edges) if isinstance(measure, GridSum) else tuple(edges)
@@ -99,7 +167,12 @@ def are_measurable(keys: Sequence[tuple[str, Expression]], measures: Sequence[Me
 
 def norms_plan(norms: UnitNorms, facts: Facts, *, loss: Fraction) -> Plan:
     """The plan that buys a histogram for ``loss``."""
-    return units_by_bin(norms, range(len(norms.squared_edges) + 1), facts, loss=loss)
+    return units_by_bin(norms, range(len(norms.squared_edges) + (not _is_closed(norms, facts))), facts, loss=loss)
+
+
+def _is_closed(norms: UnitNorms, facts: Facts) -> bool:
+    """Whether no norm is longer than the last edge."""
+    return facts.planning_rules >= 2 and counts_once(norms.source, norms.keys, norms.measure)
 
 
 def histogram_of(norms: UnitNorms, released: NoisyTable, facts: Facts) -> NormHistogram:
@@ -108,7 +181,8 @@ def histogram_of(norms: UnitNorms, released: NoisyTable, facts: Facts) -> NormHi
     shape = shape_of(norms.source, facts)
     largest = math.sqrt(_largest_square(norms.measure, shape))
     row, _, _ = row_range(norms.measure, shape.columns)
-    edges = (*(math.sqrt(edge) for edge in norms.squared_edges if edge), max(largest, last * (1 + 1e-9)))
+    above = () if _is_closed(norms, facts) else (max(largest, last * (1 + 1e-9)),)
+    edges = (*(math.sqrt(edge) for edge in norms.squared_edges if edge), *above)
     units = tuple(float(one_in * value) for value in column.values)
     zeros, noisy = (units[0], units[1:]) if norms.squared_edges[0] == 0 else (None, units)
     deviation = one_in * max(math.sqrt(variance(column.law)), DEVIATION_LEAST)

@@ -20,38 +20,29 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from lapwing.contribution.significance import ALONE_SEEN, END_SEEN, last_seen, normal_scores
+
 Floats = npt.NDArray[np.float64]
 
 HALF_OCTAVE = math.log(2.0) / 2.0
 """The natural width of a bin; slopes and bends of curves are per bin of this width."""
-ALONE_SEEN = 4.0
-"""A bin this many standard deviations above zero is significant, by the probability of normal noise."""
-TOGETHER_SEEN = 2.5
-"""Two neighbouring bins this many standard deviations above zero are significant."""
-RUNS = (4, 8)
-"""Lengths of runs of neighbouring bins that are tested together: a hump may be too broad to be significant in any single bin."""
-RUN_SEEN = 3.5
-"""A run whose sum is this many of its standard deviations above zero is significant."""
-FAR_GROUPS = 4
-"""A group this many groups above the last significant one is isolated ..."""
-FAR = 1.25
-"""... and is significant only at this multiple of the limits above. In a histogram of twenty bins one is above the normal limits by
-noise alone once in 200 times, and a cap that high makes an answer useless; with these, once in 1,400 times."""
-FAR_RUN = 1.12
-"""The same for runs: humps too broad for any bin are real more often."""
-END_SEEN = 3.5
-"""Limit for the last bin alone, where units accumulate if their rows were cut."""
 BINS_BELOW = 8
 """At most this many bins up to the last significant one are used to fit the tail; none below the fullest, where curves may rise, and not
 the first bin, which has no lower end."""
 FINE_FROM = 8.0
 """Below this norm bins are fitted in pairs, a doubling each: whole numbers and their roots leave gaps in narrower ones."""
+UNSEEN_SCORE = 2.0
+"""A bin so many standard deviations below one unit holds none: 1 bin in 44 that has one is lower. It takes a deviation well below one half,
+as large prices buy; elsewhere no bin is ruled out."""
 MISFIT = 0.2
 """A bin may differ from its curve by this share of it without lowering the curve's plausibility."""
 UPPERS_KEPT = 64
 """Number of cached results of ``upper_at_edges``, each of a few dozen numbers."""
 NEGLIGIBLE = 1e-2
 """Curves this much less plausible than the best are dropped."""
+RULED_OUT = 10.0
+"""Standard deviations beyond a profile from which on curves lose plausibility linearly, no longer in squares: where all of them are ruled
+out, those nearest to it remain."""
 BEYOND_THE_END = 24
 """Number of bins above the largest norm over which a curve is summed to find how many units would accumulate there."""
 SLOPES = np.concatenate((np.arange(0.7, -1.4, -0.035), np.arange(-1.4, -3.3, -0.1)))
@@ -114,6 +105,11 @@ class NormHistogram:
         """Whether most units significantly add nothing."""
         return self.zeros is not None and self.zeros > max(ALONE_SEEN * self.deviation, sum(self.noisy))
 
+    def unseen(self) -> float:
+        """The longest norm that a unit may have unseen: the end of the highest bin whose value allows for one."""
+        short = self.one_in == 1 and np.asarray(self.noisy) < 1.0 - UNSEEN_SCORE * self.deviation
+        return max((edge for edge, none in zip(self.edges, np.broadcast_to(short, len(self.edges)), strict=True) if not none), default=0.0)
+
     def variances(self) -> Floats:
         """Standard deviation of the units of each bin from its value: from noise and from sampling.
 
@@ -149,6 +145,8 @@ class ContributionModel:
     """Norms to this power are whole numbers; 0 if they may be any number."""
     mixed: bool = False
     """Whether units of the lowest bin may add less than its upper end, or nothing."""
+    unseen: float = math.inf
+    """The longest norm that a unit may have unseen: no bin above may hold one."""
     uppers: dict[bytes, Floats] = field(default_factory=dict, repr=False)
     """Cached results of ``upper_at_edges``: many rounds of many statements use the same caps."""
 
@@ -193,6 +191,20 @@ class ContributionModel:
         by_curve = total + lowest - float(weights @ seen) - self.tails @ weights
         logs = np.log(self.chances) + _log_between(by_curve, lowest, math.sqrt(deviation**2 + float(weights**2 @ self.variance)))
         chances = np.exp(logs - logs.max())
+        chances /= chances.sum()
+        return replace(self, expected=seen + chances @ self.tails, chances=chances, uppers={})
+
+    def within(self, most: Floats, least: Floats | None = None) -> ContributionModel:
+        """The same with the posterior of each curve given how many units there may be above each edge but the last, and must be."""
+        seen = self.expected - self.chances @ self.tails
+        above = np.cumsum((self.tails + seen)[:, ::-1], axis=1)[:, -2:0:-1]
+        measured = np.cumsum(self.variance[::-1])[-2:0:-1]  # bins that are taken as they are miss by their own noise, not by the curve
+        over = np.maximum(above - most, 0.0) / np.sqrt(np.maximum(most, 1.0) + measured)
+        if least is not None:
+            over = np.maximum(over, np.maximum(least - above, 0.0) / np.sqrt(np.maximum(least, 1.0) + measured))
+        worst = over.max(axis=1, initial=0.0)
+        logs = np.log(self.chances) - np.where(worst < RULED_OUT, worst**2 / 2.0, RULED_OUT * (worst - RULED_OUT / 2.0))
+        chances = np.maximum(np.exp(logs - logs.max()), 1e-200)  # curves are weighed again by logarithms
         chances /= chances.sum()
         return replace(self, expected=seen + chances @ self.tails, chances=chances, uppers={})
 
@@ -251,7 +263,7 @@ def fitted_norms(histogram: NormHistogram) -> ContributionModel:
     grouped = np.add.reduceat(noisy, starts)
     sizes = np.diff(np.append(starts, bins))
     deviations = deviation * np.sqrt(sizes)
-    last_group = _last_seen(grouped[:-1] / deviations[:-1], histogram.laplace) if bins > 1 else 0
+    last_group = last_seen(grouped[:-1] / deviations[:-1], histogram.laplace) if bins > 1 else 0
     if last_group is None:
         if not end_seen:
             return _unseen(histogram)
@@ -294,6 +306,7 @@ def fitted_norms(histogram: NormHistogram) -> ContributionModel:
         sparse=histogram.sparse,
         whole=histogram.whole,
         mixed=histogram.mixed,
+        unseen=histogram.unseen(),
     )
 
 
@@ -344,6 +357,12 @@ def _humps(edges: tuple[float, ...], row: float, sparse: bool) -> tuple[Floats, 
         shapes.append(shape / shape.sum(axis=1, keepdims=True))
         logs.append(beforehand + math.log(weight))
     return np.concatenate(shapes), np.concatenate(logs)
+
+
+def longer(fit: ContributionModel) -> Floats:
+    """For each bin: the expected units with a longer vector, and half of its own."""
+    units = np.maximum(fit.expected, 0.0)
+    return np.asarray(np.cumsum(units[::-1])[::-1] - units / 2.0)
 
 
 def gamma_quantile(mean: Floats, variance: Floats, score: Floats | float) -> Floats:
@@ -406,33 +425,6 @@ def _small_norms(edges: tuple[float, ...], whole: int) -> tuple[Floats, Floats]:
             even = own if own.any() else between(edges[start - 1], edges[end - 1])
             shares[:, at - 1] = even / max(float(even.sum()), 1e-300)
     return norms, shares
-
-
-def normal_scores(scores: Floats, laplace: bool) -> Floats:
-    """The normal scores with the same tail probability: 4 standard deviations of Laplace noise have a score of 2.9."""
-    if not laplace:
-        return scores
-    return np.asarray(
-        [-NormalDist().inv_cdf(math.exp(-math.sqrt(2.0) * min(score, 400.0)) / 2.0) if score > 0.0 else score for score in scores]
-    )
-
-
-def _last_seen(scores: Floats, laplace: bool) -> int | None:
-    """The last significant group; None if there is none. An isolated group far above all others must be more significant."""
-    surely = normal_scores(scores, laplace)
-    clearly = _highest(scores, surely, len(scores), FAR)
-    return _highest(scores, surely, len(scores) if clearly is None else min(clearly + FAR_GROUPS, len(scores)), 1.0)
-
-
-def _highest(scores: Floats, surely: Floats, below: int, times: float) -> int | None:
-    """The highest group below this one that is significant at this multiple of the limits, alone, with its neighbour or in a run."""
-    for at in range(below - 1, -1, -1):
-        if surely[at] > times * ALONE_SEEN or (at > 0 and min(surely[at], surely[at - 1]) > times * TOGETHER_SEEN):
-            return at
-        for run in (scores[at + 1 - many : at + 1] for many in RUNS if many <= at + 1):  # sums of bins are nearly normal
-            if scores[at] > 1.0 and run.max() <= times * ALONE_SEEN and run.sum() > min(times, FAR_RUN) * RUN_SEEN * math.sqrt(len(run)):
-                return at
-    return None
 
 
 @lru_cache(maxsize=256)

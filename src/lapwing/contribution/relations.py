@@ -88,6 +88,23 @@ def keeps_rows(relation: Relation) -> bool:
             assert_never(relation)
 
 
+def computes_rows(relation: Relation) -> bool:
+    """Whether its rows are computed from several rows of a unit, so that a limit on these changes their values."""
+    match relation:
+        case PerUnit(_, _, keys):
+            return bool(keys)
+        case Scan() | UnitWindow():
+            return False
+        case Filter(source) | Project(source) | PublicJoin(source) | SemiJoin(source):
+            return computes_rows(source)
+        case UnitJoin(left, right):
+            return computes_rows(left) or computes_rows(right)
+        case Union(sources):
+            return any(computes_rows(source) for source in sources)
+        case _:
+            assert_never(relation)
+
+
 def tables_of(relation: Relation) -> tuple[str, ...]:
     """The tables whose rows make up the relation's; those behind conditions and per-unit rows do not count."""
     match relation:

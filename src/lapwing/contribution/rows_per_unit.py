@@ -7,11 +7,12 @@ Its use in planning affects accuracy only.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 from lapwing.contribution.model import NormHistogram, fitted_norms
 from lapwing.kernel.accounting import Account
@@ -143,6 +144,11 @@ def fitted(edges: Sequence[int], noisy: Sequence[float], deviation: float) -> Co
     middles = [math.sqrt((low + 1) * high) for low, high in pairwise((0, *edges))]
     units = [max(float(value), 0.0) for value in fit.expected]
     return Contributions(tuple(zip((*middles, float(edges[-1])), units, strict=True)))
+
+
+def contributions_of_tables(statistics: Mapping[str, Mapping[str, Any]]) -> dict[str, Contributions]:
+    """Rows per unit by table, from the kept figures of any version."""
+    return {table: fitted(kept["edges"], kept["noisy"], kept["deviation"]) for table, kept in statistics.items()}
 
 
 def assumed(*, rows_per_unit_max: int, rows_max: int, units: int | None) -> Contributions:

@@ -6,12 +6,10 @@ The owner's operations are here, and the answer to a finished plan; statements g
 from __future__ import annotations
 
 import contextlib
-import math
 import secrets
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,28 +17,27 @@ from typing import Any, Self
 from lapwing.answers.display.budget import BudgetView
 from lapwing.catalog import Declaration, Settings, load, parse
 from lapwing.catalog.changes import Change, Verdict, classify, of_versions
-from lapwing.contribution.rows_per_unit import Contributions, fitted, histogram_plan
+from lapwing.contribution.model import NormHistogram
+from lapwing.contribution.rows_per_unit import Contributions, contributions_of_tables
 from lapwing.curator.charged_release import ChargedRelease, charged_release, replayed
 from lapwing.curator.charged_stream import ChargedStream
 from lapwing.curator.cost_estimate import announce_charge, note_reservation
 from lapwing.curator.request_locks import QuestionQueue
 from lapwing.curator.request_name import request_name
+from lapwing.curator.statistics import buy_statistics
 from lapwing.curator.version_use import OpenedVersions, one_version
 from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.losses import TableLosses, noteworthy, report_of
 from lapwing.engines.marks import shared_sources
 from lapwing.engines.registry import engine_of
 from lapwing.engines.state import StateDirectory
-from lapwing.errors import BudgetRefused, CatalogueError, LedgerError, PreparationError
-from lapwing.kernel.accounting import LOSS_UNITS
+from lapwing.errors import CatalogueError, LedgerError, PreparationError
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.count_stream import CertifiedStream, StreamPlan, certify_stream
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from lapwing.kernel.release import require_sampler
 from lapwing.ledger.connect import (
-    OWNER_ANALYST,
-    admit_owner,
     apply_budget,
     apply_limits,
     default_analyst,
@@ -52,11 +49,10 @@ from lapwing.ledger.connect import (
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, require_name
 from lapwing.ledger.local.sources import claim, require_unclaimed
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
-from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
+from lapwing.ledger.purchases import PurchaseRecord
 from lapwing.ledger.settling import PendingCommits
-from lapwing.planning.noise_choice import pure_facts, pure_share
+from lapwing.planning.profiles import profiles_of
 from lapwing.receipts import Receipt, sign
-from lapwing.spread import variance
 
 CATALOGUE_FILE = "lapwing.toml"
 ROWS_GUESSED = 10**6
@@ -130,11 +126,13 @@ class Curator:
         append: bool = False,
         accept_losses: bool = True,
         new_version: bool = False,
+        profiles: bool = False,
     ) -> int:
         """Write a new version from the sources and open it. The first time this also registers the source and makes its ledger.
 
         If the catalogue has changed only in policy (see :meth:`policy_changes`), the change is applied and the newest version stays:
-        its number is returned, and its stored answers stay free. With ``append`` or ``new_version`` there is a version in any case.
+        its number is returned, and its stored answers stay free. With ``append``, ``new_version`` or ``profiles`` there is a version in any
+        case. ``profiles`` buys the profiles of its tables anew, for ``statistics_share`` of the budget.
 
         A changed declaration always keeps the ledger. A change that needs the owner's override (another unit, other sources, ...) is
         refused unless ``override`` gives the reason, which becomes an entry. With ``append``, tables that declare ``appended_by`` are made
@@ -146,8 +144,10 @@ class Curator:
         """
         with self.state.preparing():
             overridden = self._changes_to_override(override)
-            if append or new_version or self.policy_changes() is None:
-                return self._new_version(overridden, progress=progress, override=override, append=append, accept_losses=accept_losses)
+            if append or new_version or profiles or self.policy_changes() is None:
+                version = self._new_version(overridden, progress=progress, override=override, append=append, accept_losses=accept_losses)
+                buy_statistics(self, anew=profiles)
+                return version
             require_owner(self.place)
             ledger = self._open_ledger(override=override, create=self.place.server is not None)
             apply_budget(ledger, self.declaration.budget(), by=system_user())
@@ -214,7 +214,6 @@ class Curator:
         ledger.record(EntryKind.VERSION, f"version {version} prepared")
         self._end_sessions()
         self._versions.forget_newest()
-        self._buy_statistics()
         return version
 
     def _witness(self, version: int, losses: Sequence[TableLosses], accepted: bool) -> None:
@@ -230,34 +229,13 @@ class Curator:
         report = self.state.report(version)
         return [] if report is None else noteworthy(report)
 
-    def _buy_statistics(self) -> None:
-        """Buy the histogram of rows per unit of every table without one. A bought histogram is public and serves all later versions."""
-        known = self.state.statistics()
-        unknown = [table for table in self.facts.tables if self.facts.table(table).rows_per_unit_max > 1 and table not in known]
-        budget, share = self.declaration.budget(), self.declaration.declared_budget.statistics_share
-        if not unknown or not share:
-            return
-        admit_owner(self.ledger)
-        loss = Fraction(int(budget.loss_total * share / len(unknown)), LOSS_UNITS)
-        facts = self.facts
-        if budget.order is not None:  # with Laplace noise, so that the pure side of the account stays open
-            facts, loss = pure_facts(facts), pure_share(budget, loss)
-        for table in unknown:
-            plan = histogram_plan(table, facts, loss=loss)
-            summary, record = f"statistics: rows per unit of {table}", PurchaseRecord(PurchaseKind.STATISTICS, name=table)
-            try:
-                released = self.answer(plan, summary=summary, purchase=record, analyst=OWNER_ANALYST).released
-            except BudgetRefused:
-                continue
-            column = released.tables[0].columns[0]
-            edges = [group[0] for group in released.tables[0].groups]
-            known[table] = {"edges": edges, "noisy": list(column.values), "deviation": math.sqrt(variance(column.law))}
-            self.state.save_statistics(known)
-
     def contributions(self) -> dict[str, Contributions]:
         """The bought histograms of rows per unit, by table."""
-        known = self.state.statistics()
-        return {table: fitted(item["edges"], item["noisy"], item["deviation"]) for table, item in known.items()}
+        return contributions_of_tables(self.state.statistics())
+
+    def profiles(self) -> dict[str, NormHistogram]:
+        """The profiles that were bought of the newest version, by the name of their norms."""
+        return profiles_of(self.state.statistics(), self.facts)
 
     def rows_known(self, table: str) -> float:
         """The approximate public number of rows of a table: bought, declared, or else a fixed guess."""

@@ -60,6 +60,8 @@ class Facts:
     """The Rényi order of an account that is a union of filters; None for one that adds up one loss."""
     typed_numbers: bool = False
     """Whether its columns have the number types of their sources; versions prepared before these were stored compute in doubles."""
+    planning_rules: int = 1
+    """The rules that choose its bounds, by number: a version keeps those it was prepared under, so that what is bought is found again."""
 
     def table(self, name: str) -> TableFacts:
         """The private table of that name, or refuse."""

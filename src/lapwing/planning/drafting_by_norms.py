@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -12,7 +13,7 @@ from lapwing.contribution.relations import limited
 from lapwing.errors import Refused
 from lapwing.kernel.certify import derived_queries
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import Cap, Clipped, DiscoveredGroups, Follow, KnownGroups, Plan, Query, Ranked, UnitNorms, Vector
+from lapwing.kernel.ir import Cap, Clipped, DiscoveredGroups, Follow, KnownGroups, Plan, Query, Ranked, UnitCount, UnitNorms, Vector
 from lapwing.planning.drafts import CLIP_BITS, Draft, DraftedPart, PlanningFacts
 from lapwing.planning.key_selection import with_spread_weights
 from lapwing.planning.planned import Part, Price
@@ -44,8 +45,6 @@ def norm_bounds(
 
     ``pairs`` are queries whose groups are scaled to totals, by number.
     """
-    if not norms:
-        return NormBounds()
     facts = known.facts
     shares: dict[tuple[int, str], Fraction] = {}
     by_query: dict[int, BoundedQuery] = {}
@@ -109,6 +108,7 @@ def drafted_by_norms(
         rows_upper=bounds.rows_upper,
         cuts=bounds.cuts,
         together={**bounds.followers, **bounds.alike},
+        centred=bounds.centred,
         too_many=draft.too_many,
         nothing_to_sum=draft.nothing_to_sum,
     )
@@ -137,9 +137,14 @@ def _draft(draft: Draft, bounds: BoundedQuery, delta: Fraction, known: PlanningF
             return None
         if name in bounds.followers:
             return Follow(bounds.followers[name])
+        if name in bounds.whole and not isinstance(bounds.needed.measures[name], UnitCount):
+            return Cap(bounds.whole[name].most << CLIP_BITS)
         if name not in bounds.cuts:
             return None
-        return Cap(max(1, int(bounds.cuts[name].choice.cap * 2**CLIP_BITS)), bounds.alike.get(name))
+        cut = bounds.cuts[name]
+        # A cap at the largest norm possible clips nothing, so it is rounded up.
+        whole = math.ceil if facts.planning_rules >= 2 and cut.choice.cap >= cut.fit.largest else int
+        return Cap(max(1, whole(cut.choice.cap * 2**CLIP_BITS)), bounds.alike.get(name))
 
     law = placeholder(facts)
     vectors = tuple(Vector(name, measure, law, bound(name)) for name, measure in bounds.needed.measures.items())

@@ -9,6 +9,8 @@ from typing import assert_never
 
 from lapwing.contribution.bounding import BoundingInputs, BoundingKind, BoundingPlan, best_ranked, choose, groups_for, lost_share
 from lapwing.contribution.relations import limited
+from lapwing.contribution.row_sample import RowSample
+from lapwing.contribution.rows_per_unit import Contributions
 from lapwing.errors import Refused
 from lapwing.kernel.ir import (
     Bounding,
@@ -23,14 +25,15 @@ from lapwing.kernel.ir import (
     Query,
     Ranked,
     UnitCount,
+    UnitNorms,
     Vector,
 )
-from lapwing.kernel.stability import Shape
+from lapwing.kernel.stability import Shape, shape_of
 from lapwing.planning.drafts import CLIP_BITS, Draft, DraftedPart, PlanningFacts
 from lapwing.planning.key_selection import with_spread_weights
 from lapwing.planning.measures import AverageMeasure, Measured
 from lapwing.planning.planned import Part
-from lapwing.planning.vector_bounds import wanted_norms
+from lapwing.planning.quantile_bars import MeasuredBars, measured_bars
 from lapwing.planning.vector_noise import placeholder, with_noise
 
 
@@ -40,27 +43,52 @@ def drafted_by_rows(draft: Draft, known: PlanningFacts, share: Fraction, delta: 
     choice = choose(situation)
     if draft.vectors == 0:
         return DraftedPart(Part(draft.query, None, draft.groups, draft.needed.recipes, choice, situation.kept), None)
+    wanted = draft.wanted(known, share)
     draft, ends = draft.narrowed(known, situation)
-    wanted = wanted_norms(draft.query_to_bound(known), unit_noise=situation.unit_noise)
-    choice, query = _fitting(draft, situation, choice, share, delta, known)
+    choice, query, bars = _fitting(draft, situation, choice, share, delta, known)
     lost, rows = max(draft.lost, lost_share(situation, choice)), draft.rows(known, situation)
     part = Part(draft.query, number, draft.groups, draft.needed.recipes, choice, situation.kept, lost, rows, ends)
-    part = replace(part, too_many=draft.too_many, nothing_to_sum=draft.nothing_to_sum)
+    if known.facts.planning_rules >= 2:
+        part = replace(part, rows_upper=draft.query_to_bound(known).rows_upper)
+    part = replace(part, too_many=draft.too_many, nothing_to_sum=draft.nothing_to_sum, bars=bars)
     return DraftedPart(part, query, wanted)
 
 
 def _fitting(
     draft: Draft, situation: BoundingInputs, choice: BoundingPlan, share: Fraction, delta: Fraction, known: PlanningFacts
-) -> tuple[BoundingPlan, Query]:
+) -> tuple[BoundingPlan, Query, MeasuredBars | None]:
     """The query with this bounding plan or, if its finer grid does not fit the integers, with a limit on rows."""
     candidate = choice
     while True:
         try:
-            return candidate, with_noise(_draft(draft, candidate, delta, known), known.facts, share)
+            query = _draft(draft, candidate, delta, known)
+            bars = _bars(draft, query, situation, candidate, share, known)
+            if bars is None:
+                return candidate, with_noise(query, known.facts, share), None
+            return candidate, with_noise(bars.added_to(query), known.facts, share, bars.given), bars
         except Refused as error:
             if error.code != "range-too-wide" or candidate.kind is BoundingKind.RANKED:
                 raise
             candidate = best_ranked(situation)
+
+
+def _bars(
+    draft: Draft, query: Query, situation: BoundingInputs, choice: BoundingPlan, share: Fraction, known: PlanningFacts
+) -> MeasuredBars | None:
+    """What is measured for the error bars of quantiles; None where there are no quantiles or bars."""
+    facts = known.facts
+    if not query.quantiles or facts.planning_rules < 2:
+        return None
+    contributions = situation.contributions
+    if draft.shape.rows_per_unit == 1:
+        contributions = Contributions(((1.0, contributions.units()),))
+    assert not isinstance(query.source, UnitNorms)
+    limit = shape_of(query.source, facts).rows_per_unit
+    sample = RowSample.of(contributions, limit, computed=situation.computed)
+    cells = situation.groups_guess if situation.cells is None else situation.cells
+    known_rows = situation.kept >= 1.0 and situation.cells == 1 and draft.rows(known, situation) is not None
+    rows = min(situation.kept, 1.0) * sample.rows / cells
+    return measured_bars(query, sample, facts, share, rows=rows, known_rows=known_rows)
 
 
 def _draft(draft: Draft, choice: BoundingPlan, delta: Fraction, known: PlanningFacts) -> Query:

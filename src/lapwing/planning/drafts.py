@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from lapwing.contribution.bounding import BoundingInputs
+from lapwing.contribution.bounding import BoundingInputs, unit_noise_of
 from lapwing.contribution.deduplication import fitting, lost_by_lowering, without_repeats
-from lapwing.contribution.relations import contributions_of, fans_out, keeps_rows, kept_of, tables_of
+from lapwing.contribution.dominance import column_within, table_within
+from lapwing.contribution.histograms import name_of, norms_of, norms_of_rows
+from lapwing.contribution.model import NormHistogram
+from lapwing.contribution.relations import computes_rows, contributions_of, fans_out, keeps_rows, kept_of, tables_of
+from lapwing.contribution.row_sample import RankError
 from lapwing.contribution.rows_per_unit import Contributions
 from lapwing.contribution.sampling import one_in_of
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import Domain, RealDomain
-from lapwing.kernel.expressions import Value, not_null
+from lapwing.kernel.expressions import Column, Value, not_null
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import Filter, Query, UnitNorms
+from lapwing.kernel.ir import Filter, GridSum, Measure, Query, Scan, UnitNorms
 from lapwing.kernel.stability import Shape, domain_of, shape_of
+from lapwing.planning.centres import Centre, centres_of
+from lapwing.planning.grids import grid_of
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.group_enumeration.listing import TooManyGroups
 from lapwing.planning.loss_weights import weight_of
 from lapwing.planning.measures import CountMeasure, Measured, measured
 from lapwing.planning.per_unit_values import narrowed
 from lapwing.planning.planned import GroupLimits, Part
-from lapwing.planning.vector_bounds import QueryToBound
+from lapwing.planning.quantile_bars import rank_noise
+from lapwing.planning.value_ranges import ranges_of
+from lapwing.planning.vector_bounds import QueryToBound, wanted_norms
 from lapwing.planning.vector_noise import KEY_SHARES
 from lapwing.statements import AggregateKind, PrivateQuery, scans_of
 
@@ -43,6 +52,10 @@ class PlanningFacts:
     """Rows per unit of tables whose statistics were bought."""
     units: int | None
     limits: GroupLimits
+    profiles: Mapping[str, NormHistogram] = field(default_factory=dict)
+    """Norms of whole tables that preparation bought, by the name of the norms."""
+    norms_share: Fraction = Fraction(1, 10)
+    """The part of a price that norms may cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +72,8 @@ class Draft:
     """The reason why its groups are discovered although all of them are declared; None otherwise."""
     nothing_to_sum: Mapping[int, frozenset[tuple[Value, ...]]] = field(default_factory=dict)
     """By number of a SUM: the groups in which no row can have a value, by declaration."""
+    centres: Mapping[str, Centre] = field(default_factory=dict)
+    """By sum of an average: where it is centred if its bound is chosen from norms."""
 
     @staticmethod
     def of(query: PrivateQuery, known: PlanningFacts, finder: GroupFinder, *, queries: int) -> Draft:
@@ -78,10 +93,11 @@ class Draft:
         if groups is None and any(isinstance(domain_of(key, shape.columns), RealDomain) for _, key in query.keys):
             message, hint = "a real number makes too many groups to know them beforehand", "bin it into whole numbers, as in FLOOR(x / 10)"
             raise Refused("groups-by-real", message, hint=hint)
-        needed = measured(query.aggregates, shape)
+        needed = measured(query.aggregates, shape, ranges_of(query.source, facts) if facts.planning_rules >= 2 else None)
+        nothing = _nothing_to_sum(query, groups, shape, known, finder)
         if groups == ():  # no row can meet the conditions: there is nothing to measure
-            needed = replace(needed, measures={}, quantiles={})
-        return Draft(query, shape, needed, groups, lost, too_many, _nothing_to_sum(query, groups, shape, known, finder))
+            return Draft(query, shape, replace(needed, measures={}, quantiles={}), groups, lost, too_many, nothing, {})
+        return Draft(query, shape, needed, groups, lost, too_many, nothing, centres_of(needed, query.source, facts, known.profiles))
 
     def query_to_bound(self, known: PlanningFacts) -> QueryToBound:
         """The query for which bounds are chosen from norms."""
@@ -92,7 +108,48 @@ class Draft:
         bought = all(table in contributions for table in tables_of(source))
         rows = contributions_of(source, facts, contributions, None).rows() if bought else None
         one_in = one_in_of(source, facts, contributions, known.units)
-        return QueryToBound(source, self.query.keys, self.shape, self.needed, cells, facts.account, allowed, rows, one_in)
+        within = table_within(source, facts) if known.profiles else None
+        return QueryToBound(
+            source,
+            self.query.keys,
+            self.shape,
+            self.needed,
+            cells,
+            facts.account,
+            allowed,
+            rows,
+            one_in,
+            facts.planning_rules,
+            known.profiles,
+            None if within is None else known.profiles.get(name_of(norms_of_rows(within, facts))),
+            {} if within is None else self._sum_profiles(within, known),
+            self.centres,
+        )
+
+    def _sum_profiles(self, within: Scan, known: PlanningFacts) -> dict[Measure, NormHistogram]:
+        """By sum of this query: the profile of the same column in the table that its rows are from."""
+        shape, found = shape_of(within, known.facts), dict[Measure, NormHistogram]()
+        for measure in self.needed.measures.values():
+            column = column_within(self.query.source, measure)
+            if column is None or not isinstance(measure, GridSum):
+                continue
+            grid = grid_of(Column(column), shape)
+            profile = known.profiles.get(name_of(norms_of(within, (), grid, shape, rules=known.facts.planning_rules)))
+            if profile is not None and measure.lower == grid.lower >= 0 and measure.steps == grid.steps:
+                found[replace(measure, offset=0)] = profile
+        return found
+
+    def wanted(self, known: PlanningFacts, share: Fraction) -> tuple[UnitNorms, ...]:
+        """The norms to buy for it if each vector gets this share of the loss."""
+        account, loss = known.facts.account, float(share * known.norms_share)
+        norms_noise = unit_noise_of(account, loss, known.facts.neighbours) if loss else math.inf
+        return wanted_norms(self.query_to_bound(known), unit_noise=self.situation(known, share).unit_noise, norms_noise=norms_noise)
+
+    def _ranks(self, facts: Facts, share: Fraction) -> tuple[RankError, ...]:
+        """The errors in ranks by which the limit on rows is chosen, if only quantiles are requested."""
+        if facts.planning_rules < 2 or self.needed.measures or not self.needed.quantiles or share <= 0:
+            return ()
+        return rank_noise(self.needed.quantiles, facts, share, alone=self.groups is not None and len(self.groups) == 1)
 
     @property
     def vectors(self) -> int:
@@ -133,6 +190,8 @@ class Draft:
             values=max((r.most for r in needed.recipes if isinstance(r, CountMeasure) and r.most is not None), default=None),
             distinct=needed.has_distinct,
             ratios=needed.has_moments or bool(needed.quantiles),
+            ranks=self._ranks(facts, share),
+            computed=computes_rows(query.source),
             real_keys=any(_is_computed_real(domain_of(key, self.shape.columns)) for _, key in query.keys),
             loss_weight=weight_of(needed, of_noise=False),
             noise_weight=weight_of(needed, of_noise=True),

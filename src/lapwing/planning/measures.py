@@ -10,10 +10,11 @@ from typing import TypeAlias, assert_never
 from lapwing.errors import Refused
 from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, TextDomain
 from lapwing.kernel.expressions import Expression, not_null
-from lapwing.kernel.ir import DistinctCount, Measure, RowCount, UnitCount
+from lapwing.kernel.ir import DistinctCount, GridSum, Measure, RowCount, UnitCount
 from lapwing.kernel.stability import Shape, domain_of
 from lapwing.planning.grids import centred, count_of, filtered, grid_of, present
 from lapwing.planning.quantiles import QuantileMeasure, QuantileRequest, wanted_quantiles
+from lapwing.planning.value_ranges import ValueRanges, within_ranges
 from lapwing.planning.variances import Moments, moments_of
 from lapwing.statements import Aggregate, AggregateKind
 
@@ -79,6 +80,10 @@ class Measured:
         """Whether some count and sum must be bounded alike."""
         return any(isinstance(recipe, AverageMeasure) for recipe in self.recipes)
 
+    def is_shown(self, name: str) -> bool:
+        """Whether a vector is an output by itself, so that no other vector may scale it."""
+        return any(isinstance(recipe, CountMeasure | SumMeasure) and recipe.vector == name for recipe in self.recipes)
+
     @property
     def has_moments(self) -> bool:
         """Whether a count and several sums must keep their ratios, which requires a limit on rows."""
@@ -98,12 +103,16 @@ def number_of_values(domain: Domain) -> int | None:
             return None
 
 
-def measured(aggregates: tuple[Aggregate, ...], shape: Shape) -> Measured:
-    """Vectors for the aggregates; equal measures are measured once."""
+def measured(aggregates: tuple[Aggregate, ...], shape: Shape, ranges: ValueRanges | None = None) -> Measured:
+    """Vectors for the aggregates; equal measures are measured once. Sums and averages are clamped to the ``ranges`` of their values."""
     names: dict[Measure, str] = {}
 
     def vector(measure: Measure) -> str:
         return names.setdefault(measure, f"v{len(names)}")
+
+    def grid(aggregate: Aggregate) -> GridSum:
+        whole = grid_of(_filtered(aggregate, shape), shape)
+        return whole if ranges is None else within_ranges(whole, ranges)
 
     quantiles, chosen = wanted_quantiles(aggregates, shape)
     recipes: list[Recipe] = []
@@ -117,12 +126,12 @@ def measured(aggregates: tuple[Aggregate, ...], shape: Shape) -> Measured:
                 counted = _filtered(aggregate, shape)
                 recipes.append(CountMeasure(vector(DistinctCount(counted)), number_of_values(domain_of(counted, shape.columns))))
             case AggregateKind.SUM:
-                grid = grid_of(_filtered(aggregate, shape), shape)
-                recipes.append(SumMeasure(vector(grid), isinstance(domain_of(grid.value, shape.columns), IntegerDomain)))
+                total = grid(aggregate)
+                recipes.append(SumMeasure(vector(total), isinstance(domain_of(total.value, shape.columns), IntegerDomain)))
             case AggregateKind.AVG:
-                grid = centred(grid_of(_filtered(aggregate, shape), shape))
-                count = vector(count_of(grid.value, shape))
-                recipes.append(AverageMeasure(vector(grid), count, grid.offset, grid.steps, grid.lower, grid.upper))
+                total = centred(grid(aggregate))
+                count = vector(count_of(total.value, shape))
+                recipes.append(AverageMeasure(vector(total), count, total.offset, total.steps, total.lower, total.upper))
             case (
                 AggregateKind.VAR_SAMP
                 | AggregateKind.VAR_POP

@@ -18,7 +18,7 @@ from lapwing.contribution.bounding import NEGLIGIBLE, SKEW, candidate_limits
 from lapwing.contribution.relations import contributions_of, kept_of, limited
 from lapwing.contribution.rows_per_unit import Contributions
 from lapwing.kernel.domains import IntegerDomain, bounds, is_numeric
-from lapwing.kernel.expressions import columns_of
+from lapwing.kernel.expressions import Expression, columns_of
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
     Filter,
@@ -67,14 +67,14 @@ def narrowed(
         return needed, {}
     cap = shape_of(per_unit.source, facts).rows_per_unit
     known = contributions_of(per_unit.source, facts, contributions, units)
-    kept, summed = kept_of(per_unit.source, facts), _sums(source)
+    kept, behind = kept_of(per_unit.source, facts), kinds_behind(source)
     measures, recipes, ends = dict(needed.measures), list(needed.recipes), {}
     for index, recipe in enumerate(recipes):
         name = _vector(recipe)
         grid = None if name is None else needed.measures[name]
         if name is None or not isinstance(grid, GridSum) or sum(name == _vector(other) for other in recipes) > 1:
             continue
-        of_sums = bool(columns_of(grid.value) & summed)
+        of_sums = UnitAggregateKind.SUM in kinds_of(grid.value, behind)
         weight = float((ROOM if of_sums else 1) * (CENTRED_SHARE if isinstance(recipe, AverageMeasure) else 1))
         if noise * weight * cap < NEGLIGIBLE:
             continue
@@ -156,20 +156,25 @@ def _lowered(relation: Relation, rows: int, facts: Facts) -> Relation:
             assert_never(relation)
 
 
-def _sums(relation: Relation) -> frozenset[str]:
-    """Columns that come from sums over the rows of a unit."""
+def kinds_behind(relation: Relation) -> Mapping[str, frozenset[UnitAggregateKind]]:
+    """For each column that is made of aggregates over the rows of a unit: their kinds."""
     match relation:
         case PerUnit(_, columns):
-            return frozenset(name for name, aggregate in columns if aggregate.kind is UnitAggregateKind.SUM)
+            return {name: frozenset({aggregate.kind}) for name, aggregate in columns}
         case Filter(source) | PublicJoin(source) | SemiJoin(source) | UnitWindow(source):
-            return _sums(source)
+            return kinds_behind(source)
         case Project(source, projected):
-            inner = _sums(source)
-            return frozenset(name for name, value in projected if columns_of(value) & inner)
+            inner = kinds_behind(source)
+            return {name: found for name, value in projected if (found := kinds_of(value, inner))}
         case UnitJoin(left, right, _, added):
-            inner = _sums(right)
-            return _sums(left) | frozenset(name for name, column in added if column in inner)
+            inner = kinds_behind(right)
+            return {**kinds_behind(left), **{name: inner[column] for name, column in added if column in inner}}
         case Scan() | Union():
-            return frozenset()
+            return {}
         case _:
             assert_never(relation)
+
+
+def kinds_of(value: Expression, behind: Mapping[str, frozenset[UnitAggregateKind]]) -> frozenset[UnitAggregateKind]:
+    """The kinds of the aggregates that an expression is made of."""
+    return frozenset(kind for name in columns_of(value) for kind in behind.get(name, frozenset()))

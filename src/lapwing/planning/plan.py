@@ -134,7 +134,9 @@ def _measured(
         place = first + sum(item.query is not None for item in drafted)
         if (bounds := by_norms.by_query.get(number)) is not None:
             given = {name: loss for (of, name), loss in by_norms.shares.items() if of == number}
-            drafted.append(drafted_by_norms(draft, bounds, known, share, given, delta, number=place))
+            by_profiles = tuple(wanted for wanted in draft.wanted(known, share) if wanted not in norms)
+            part = drafted_by_norms(draft, bounds, known, share, given, delta, number=place)
+            drafted.append(replace(part, wanted=by_profiles))
         else:
             drafted.append(drafted_by_rows(draft, known, share, delta, number=place))
         if number in unused:

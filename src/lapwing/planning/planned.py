@@ -15,7 +15,8 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
 from lapwing.kernel.stability import Shape, shape_of
 from lapwing.planning.group_enumeration.listing import LISTED_MAX, TooManyGroups
-from lapwing.planning.measures import Recipe
+from lapwing.planning.measures import AverageMeasure, Recipe
+from lapwing.planning.quantile_bars import MeasuredBars
 from lapwing.planning.ratio_estimator import Scaling
 from lapwing.statements import PrivateQuery
 
@@ -62,6 +63,8 @@ class Part:
     """By vector: the cap chosen from bought norms, and its clipping bias."""
     together: Mapping[str, str] = field(default_factory=dict)
     """By vector: the other vector with which it is scaled down."""
+    centred: Mapping[str, str] = field(default_factory=dict)
+    """By sum of an average centred near the average of the whole table: its count."""
     scaled: Mapping[str, Scaling] = field(default_factory=dict)
     """By vector: the total to which a model scales its groups, if that was requested."""
 
@@ -72,10 +75,17 @@ class Part:
     apart: Mapping[tuple[int, ...], Part] = field(default_factory=dict)
     """Levels of ROLLUP and the like that are measured separately, by the numbers of their keys: each is a part of its own."""
 
+    bars: MeasuredBars | None = None
+    """What was measured for the error bars of quantiles; None where there are no quantiles, or under rules by which they have no bars."""
+
     @property
     def impossible(self) -> bool:
         """Whether no row can meet its conditions, by what is declared."""
         return self.number is None and self.groups == ()
+
+    def centre(self, total: str) -> int:
+        """The centre of the sum of an average, in integers of its grid."""
+        return next(item.offset for item in self.recipes if isinstance(item, AverageMeasure) and item.total == total)
 
     @property
     def known(self) -> bool:

@@ -24,7 +24,10 @@ def placeholder(facts: Facts) -> Law:
 
 
 def with_noise(draft: Query, facts: Facts, share: Fraction, given: Mapping[str, Fraction] | None = None) -> Query:
-    """Give every vector the noise that its share of the loss buys; the certifier itself derives the sensitivities."""
+    """Give every vector and set of quantiles the noise that its share of the loss buys, or the loss that is ``given`` for its name.
+
+    The certifier itself derives the sensitivities.
+    """
     derived = derived_queries(Plan((draft,)), facts)[0]
     family = Family.LAPLACE if facts.account is Account.PURE else Family.GAUSSIAN
 
@@ -39,5 +42,5 @@ def with_noise(draft: Query, facts: Facts, share: Fraction, given: Mapping[str, 
     groups = draft.groups
     if isinstance(groups, DiscoveredGroups) and derived.keys is not None:
         groups = replace(groups, law=law(derived.keys.sensitivity.l1, derived.keys.sensitivity.l2_squared, KEY_SHARES * share))
-    quantiles = tuple(with_scale(item, facts, share) for item in derived.quantiles)
+    quantiles = tuple(with_scale(item, facts, losses.get(item.quantiles.name, share)) for item in derived.quantiles)
     return replace(draft, vectors=vectors, groups=groups, quantiles=quantiles)

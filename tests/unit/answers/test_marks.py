@@ -147,10 +147,13 @@ def test_a_quantile_whose_noise_in_ranks_takes_all_ranks_is_withheld(teams: lw.D
             assert 55 < row["middle"] < 65 and 70 < row["most"] <= 100
 
 
-def test_a_quantile_says_where_nothing_tells_how_many_rows_there_are(teams: lw.DataSet) -> None:
+def test_a_quantile_counts_its_rows_itself(teams: lw.DataSet) -> None:
     answer = teams.ask("SELECT team, MEDIAN(score) AS middle FROM people GROUP BY team", epsilon="1")
-    assert set(answer.marks["middle"]) == {CellMark.SIZE_UNKNOWN} and None not in answer.table.column("middle").to_pylist()
-    assert any(line.startswith("? ") and "COUNT(*)" in line for line in str(answer).splitlines())
+    assert CellMark.SIZE_UNKNOWN not in answer.marks["middle"]
+    for row, bar in zip(rows_of(answer), answer.intervals["middle"], strict=True):
+        assert (row["middle"] is None) == (bar is None) == (row["middle?"] is CellMark.MEANINGLESS)
+        assert row["team"] not in EMPTY or row["middle"] is None
+        assert row["team"] not in ("l0", "l1") or (bar is not None and bar.lo <= 60 <= bar.hi < 100)
 
 
 def test_a_discovered_group_has_units_enough(teams: lw.DataSet) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lapwing.answers.assembly import AssembledAnswer, assemble
 from lapwing.answers.intervals import Interval
 from lapwing.answers.post_processing import evaluate
-from lapwing.answers.shown_values import ShownAnswer, ValueBounds, shown
+from lapwing.answers.shown_values import PossibleOutputs, ShownAnswer, ValueBounds, shown
 from lapwing.answers.value_bounds import Bounds
 from lapwing.catalog import Settings
 from lapwing.kernel.accounting import Account
@@ -55,7 +55,8 @@ class Asked:
 
     def shown(self, assembled: AssembledAnswer) -> ShownAnswer:
         """Its answer as it is shown."""
-        return shown(assembled, self.statement, self.planned.facts, units=self.units)
+        possible = PossibleOutputs.of(self.statement, self.planned.facts, units=self.units, confidence=CONFIDENCE)
+        return shown(assembled, self.statement, self.planned.facts, possible)
 
     def released(self, *values: float) -> Released:
         """A release in which every number of the group of that number is this value, in the unit of what is shown."""

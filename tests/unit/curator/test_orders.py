@@ -33,7 +33,7 @@ def test_preparation_buys_its_statistics_with_laplace_noise(directory: Path) -> 
         spent = curator.balance().spent
         assert spent.pure is not None and 0 < spent.pure <= LOSS_UNITS // 20
         assert curator.contributions()
-        assert 0.03 < curator.budget().share_spent < 0.05
+        assert 0.008 < curator.budget().share_spent < 0.05, "several histograms: what is spent of rho falls with the square of epsilon"
 
 
 def test_few_questions_are_answered_with_laplace_noise_and_replayed(directory: Path) -> None:
@@ -69,7 +69,7 @@ def test_gaussian_noise_closes_the_pure_side_and_explain_says_so(directory: Path
     with opened(directory) as curator:
         curator.prepare()
         lines = dict(DataSet(curator).explain(small, epsilon="0.1").lines)
-        assert "gaussian" in lines["noise"] and lines["account"].startswith("no pure epsilon: 96.5")
+        assert "gaussian" in lines["noise"] and lines["account"].startswith("no pure epsilon: 99.0")
         DataSet(curator).ask(small, epsilon="0.1")
         assert curator.balance().spent.pure is None
         assert curator.budget().to_dict()["pure_epsilon"]["spent"] is None and "closed by Gaussian noise" in str(curator.budget())

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from lapwing.contribution.model import ContributionModel, NormHistogram, fitted_norms, normal_scores
+from lapwing.contribution.model import ContributionModel, NormHistogram, fitted_norms
+from lapwing.contribution.significance import normal_scores
 from tests.support.promises import coverage
 
 LARGEST = 1000.0

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from lapwing.answers.assembly import AssembledAnswer
 from lapwing.answers.display.number_format import figure
+from lapwing.answers.notes.clamping import clamping_hint
 from lapwing.answers.notes.clipping import loss_notes
 from lapwing.kernel.release import Released
-from lapwing.planning.measures import AverageMeasure, SumMeasure
 from lapwing.planning.planned import PlannedStatement
 from lapwing.statements import PostProcess
 
 
-def notes_of(planned: PlannedStatement, released: Released, assembled: AssembledAnswer, *, unit: str) -> tuple[str, ...]:
+def notes_of(
+    planned: PlannedStatement, released: Released, assembled: AssembledAnswer, post: PostProcess, *, unit: str, confidence: Fraction
+) -> tuple[str, ...]:
     """The notes on this answer; from released values and public facts only."""
     notes = impossible_notes(planned)
     thresholds = sorted({table.threshold for table in released.tables if table.threshold is not None})
@@ -33,8 +36,7 @@ def notes_of(planned: PlannedStatement, released: Released, assembled: Assembled
         notes.append(f"{noise:,} of the {groups:,} groups that this is computed from are noise only: leave out the smallest, or use fewer")
     wide = [name for name, intervals in assembled.intervals.items() if _mostly_wide(assembled, name, intervals)]
     if wide:
-        summed = any(isinstance(recipe, SumMeasure | AverageMeasure) for part in planned.parts for recipe in part.recipes)
-        clamped = ", or clamp what is summed, as in SUM(LEAST(x, 100))" if summed else ""
+        clamped = clamping_hint(wide, post, planned, released, confidence=confidence)
         said = f"the error bars of {', '.join(wide)} are wider than most of the values"
         notes.append(f"{said}: ask with a larger epsilon or fewer groups{clamped}")
     return tuple(notes)

@@ -11,6 +11,7 @@ from lapwing.contribution.histograms import ClippingBound
 from lapwing.kernel.release import NoisyTable, Released
 from lapwing.planning.measures import CountMeasure
 from lapwing.planning.planned import Part, PlannedStatement
+from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.ratio_estimator import would_help
 
 SMALLEST_SHARE = 0.001
@@ -31,7 +32,9 @@ def loss_notes(planned: PlannedStatement, released: Released, *, unit: str) -> t
 def _of_part(part: Part, planned: PlannedStatement, released: Released, unit: str) -> str:
     if part.cuts:
         # Averages have their own, far lower caps, which clip sum and count alike.
-        totals = {name: cut for name, cut in part.cuts.items() if name not in part.together} or dict(part.cuts)
+        # A centred sum adds up to about nothing: its share that is missing says nothing, that of its count does.
+        cuts = {name: cut for name, cut in part.cuts.items() if name not in part.centred}
+        totals = {name: cut for name, cut in cuts.items() if name not in part.together} or cuts
         # Scaled groups lack only what their total lacks: the model restores the loss from their own low cap.
         totals |= {name: scaling.cut for name, scaling in part.scaled.items()}
         cutting = [
@@ -54,6 +57,10 @@ def _of_part(part: Part, planned: PlannedStatement, released: Released, unit: st
         return ""
     if _counts_values(part):
         return "not all rows are looked at: values that few have may be missing, and the error bars do not reach to them"
+    if part.bars is not None and all(isinstance(recipe, QuantileMeasure) for recipe in part.recipes):
+        limit = planned.certified.queries[part.number or 0].shape.rows_per_unit
+        rows = "one row" if limit == 1 else f"at most {limit} rows"
+        return f"quantiles are of {rows} of each {unit}, about {_share(1 - part.lost)} of all rows: error bars allow for those left out"
     return (
         f"rows beyond the bound on one {unit} are left out: about {_share(part.lost)} is predicted missing, "
         "and the error bars do not reach to it"

@@ -1,17 +1,18 @@
-"""The notes on quantiles: the rank that represents an extreme, and the rank error of an answer.
-
-No interval of values is given. The rank error is a public fact, but which values lie that many ranks away is not, and was not bought.
-"""
+"""The notes on quantiles: the rank that represents an extreme, the rank error of an answer, and the groups in which it is withheld."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
+from lapwing.answers.display.number_format import figure
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, Target
 from lapwing.planning.planned import Part, PlannedStatement
+from lapwing.planning.quantile_bars import rows_to_be_shown
 from lapwing.planning.quantile_errors import rank_errors
 from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.statements import Statement
@@ -23,12 +24,10 @@ def quantile_errors(
     """For every quantile of a private query: its own text, the answered target, and its error in ranks."""
     sets = {item.quantiles.name: item.mechanism for item in query.quantiles}
     errors = {name: rank_errors(tree, confidence=confidence, rows_max=query.shape.rows_max) for name, tree in sets.items()}
-    spans = dict(statement.spans)
     for index, recipe in enumerate(part.recipes):
         if isinstance(recipe, QuantileMeasure):
-            span, target = spans.get(f"q{number}.a{index}"), sets[recipe.quantiles].targets[recipe.target]
-            name = f"aggregate {index + 1}" if span is None else " ".join(statement.text[span.start : span.end].split())
-            yield name, answered_as(target), errors[recipe.quantiles][recipe.target]
+            target = sets[recipe.quantiles].targets[recipe.target]
+            yield _name(statement, number, index), answered_as(target), errors[recipe.quantiles][recipe.target]
 
 
 def answered_as(target: Target) -> str:
@@ -54,7 +53,49 @@ def quantile_notes(statement: Statement, planned: PlannedStatement, *, confidenc
         for name, how, ranks in quantile_errors(statement, number, part, query, confidence=confidence):
             whose = " of each group" if part.query.keys else ""
             notes.append(f"{name} is answered as {how}{whose}, within {ranks:,} ranks at {float(confidence):.0%}")
+        notes += [
+            f"{item.name} is withheld (NULL) {item.where}"
+            for item in withheld_quantiles(statement, number, part, query)
+            if item.is_predicted or query.query.keys
+        ]
     return tuple(dict.fromkeys(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class WithheldBelow:
+    """From how many rows a quantile is shown, and how many are predicted."""
+
+    name: str
+    needed: float
+    predicted: float
+
+    @property
+    def is_predicted(self) -> bool:
+        """Whether it is predicted to be withheld."""
+        return self.predicted < self.needed
+
+    @property
+    def where(self) -> str:
+        """The groups in which it is withheld."""
+        if math.isinf(self.needed):
+            return "at this price, whatever the number of rows"
+        return f"below about {figure(self.needed, digits=2)} rows within the bound"
+
+
+def withheld_quantiles(statement: Statement, number: int, part: Part, query: CertifiedQuery) -> Iterator[WithheldBelow]:
+    """For every quantile that may be withheld: the number of rows, of those within the bound, from which it is shown."""
+    if part.bars is None:
+        return
+    for index, recipe in enumerate(part.recipes):
+        if isinstance(recipe, QuantileMeasure):
+            needed = rows_to_be_shown(part.bars, query, recipe.quantiles, recipe.target)
+            yield WithheldBelow(_name(statement, number, index), needed, part.bars.rows)
+
+
+def _name(statement: Statement, number: int, index: int) -> str:
+    """The aggregate's own text."""
+    span = dict(statement.spans).get(f"q{number}.a{index}")
+    return f"aggregate {index + 1}" if span is None else " ".join(statement.text[span.start : span.end].split())
 
 
 def _ordinal(rank: int) -> str:

@@ -136,6 +136,7 @@ def write_meta(
         "marks": {name: asdict(mark) for name, mark in marks.items()},
         "files": listing_body(files),
         "numbers": number_types_body(facts),
+        "rules": facts.planning_rules,
     }
     connection.execute(f"CREATE OR REPLACE TABLE {META} AS SELECT CAST($1 AS VARCHAR) AS body", [json.dumps(meta)])
 

@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from lapwing.catalog import Declaration, Settings, parse
+from lapwing.catalog.facts import PLANNING_RULES_UNNUMBERED
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.arrow import exact_table
 from lapwing.engines.duckdb.files import Listing, listing_value
@@ -200,4 +201,5 @@ def _stored_facts(connection: duckdb.DuckDBPyConnection, settings: Settings) -> 
     declaration = parse(meta["text"], settings=settings)
     values = {public.name: public_values(connection, public, settings) for public in declaration.public_tables}
     numbers = number_types_value(meta.get("numbers"))
-    return declared_facts(declaration, values, version=int(meta["version"]), settings=settings, numbers=numbers)
+    rules = meta.get("rules", PLANNING_RULES_UNNUMBERED)
+    return declared_facts(declaration, values, version=int(meta["version"]), settings=settings, numbers=numbers, rules=rules)

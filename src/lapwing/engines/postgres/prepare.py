@@ -114,8 +114,14 @@ def write_meta(
     facts: Facts,
 ) -> None:
     """Write a version's metadata into it. The metadata on rows (how far growing sources were read) is for the owner only."""
-    numbers = number_types_body(facts)
-    meta = {"format": SNAPSHOT_FORMAT, "version": version, "source_id": declaration.dataset.id, "text": text, "numbers": numbers}
+    meta = {
+        "format": SNAPSHOT_FORMAT,
+        "version": version,
+        "source_id": declaration.dataset.id,
+        "text": text,
+        "numbers": number_types_body(facts),
+        "rules": facts.planning_rules,
+    }
     private = {"key_check": key_check(ranking_key), "marks": {name: asdict(mark) for name, mark in marks.items()}}
     for table, body in ((META, meta), (MARKS, private)):
         ask(connection, f"DROP TABLE IF EXISTS {quoted(schema)}.{table}")

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from lapwing.catalog import Declaration, Preparation, Settings, parse
+from lapwing.catalog.facts import PLANNING_RULES_UNNUMBERED
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.arrow import exact_table
 from lapwing.engines.postgres.constraints import require_granted, require_unique_keys
@@ -45,7 +46,14 @@ class PostgresSnapshot:
                 self.declaration = parse(meta["text"], settings=settings)
                 values = {public.name: public_values(connection, public, schema, settings) for public in self.declaration.public_tables}
                 numbers = number_types_value(meta.get("numbers"))
-                self._facts = declared_facts(self.declaration, values, version=int(meta["version"]), settings=settings, numbers=numbers)
+                self._facts = declared_facts(
+                    self.declaration,
+                    values,
+                    version=int(meta["version"]),
+                    settings=settings,
+                    numbers=numbers,
+                    rules=meta.get("rules", PLANNING_RULES_UNNUMBERED),
+                )
                 self._sources = self._read_sources(connection)
         except BaseException:
             self.close()

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lapwing.catalog import Declaration, Preparation, PublicDecl, RowUnit, Settings, TableDecl, parse
+from lapwing.catalog.facts import PLANNING_RULES_UNNUMBERED
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.base import Progress
 from lapwing.engines.links import require_one_owner_each
@@ -63,11 +64,13 @@ class Stored:
     """The files of every private table of a virtual version, which is about them and no others; see ``SourceFiles``."""
     numbers: dict[str, dict[str, str]] | None = None
     """Number types of columns."""
+    rules: int = PLANNING_RULES_UNNUMBERED
+    """Its planning rules."""
 
     def facts(self, settings: Settings) -> Facts:
         """The public facts of the version."""
         declaration, numbers = parse(self.text, settings=settings), number_types_value(self.numbers)
-        return declared_facts(declaration, self.values, version=self.version, settings=settings, numbers=numbers)
+        return declared_facts(declaration, self.values, version=self.version, settings=settings, numbers=numbers, rules=self.rules)
 
 
 def marker_path(directory: Path, version: int) -> Path:
@@ -121,6 +124,7 @@ def prepare_version(
             values=writer.values,
             files={name: source.body() for name, source in writer.files.items()},
             numbers=number_types_body(facts),
+            rules=facts.planning_rules,
         )
         _write_whole(marker_path(directory, version), json.dumps(asdict(stored)))
     except BaseException as error:

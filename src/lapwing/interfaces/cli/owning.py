@@ -49,6 +49,9 @@ def prepare(
     new_version: Annotated[
         bool, typer.Option("--new-version", help="Make one even if only the budget, defaults or descriptions changed.")
     ] = False,
+    profiles: Annotated[
+        bool, typer.Option("--profiles", help="Make one, and buy the profiles of its tables anew for `statistics_share` of the budget.")
+    ] = False,
 ) -> None:
     """Read the sources and write a new version for analysts to ask. The first time, this also makes the ledger.
 
@@ -62,7 +65,7 @@ def prepare(
     from lapwing.interfaces.cli.preparing import prepared
 
     with reported(), curator_of(context) as curator:
-        prepared(curator, override=override, append=append, accept_losses=accept_losses, new_version=new_version)
+        prepared(curator, override=override, append=append, accept_losses=accept_losses, new_version=new_version, profiles=profiles)
 
 
 def retire(context: typer.Context, version: Annotated[int, typer.Argument(min=1, help="The number of the version.")]) -> None:

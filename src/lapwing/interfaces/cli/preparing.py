@@ -6,11 +6,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import typer
 
 from lapwing.curator.source_checks import source_warnings
+from lapwing.curator.statistics import tables_without_profiles
 from lapwing.errors import PreparationError
 from lapwing.interfaces.cli import terminal
 
@@ -18,21 +20,28 @@ if TYPE_CHECKING:
     from lapwing.curator.curator import Curator, Progress
 
 
-def prepared(curator: Curator, *, override: str, append: bool = False, accept_losses: bool = False, new_version: bool = False) -> None:
+def prepared(
+    curator: Curator,
+    *,
+    override: str,
+    append: bool = False,
+    accept_losses: bool = False,
+    new_version: bool = False,
+    profiles: bool = False,
+) -> None:
     """Prepare, and report the result. Figures on lost or changed rows go to the owner's standard error alone."""
-    changes = None if append or new_version else curator.policy_changes()
+    changes = None if append or new_version or profiles else curator.policy_changes()
     if changes is not None:
         _applied(curator, changes, override=override)
         return
     for note in source_warnings(curator.declaration):
         terminal.write_note(f"warning: {note}")
     started = time.monotonic()
+    prepare = partial(curator.prepare, override=override, append=append, new_version=new_version, profiles=profiles)
     tables = len(curator.declaration.tables) + len(curator.declaration.public_tables)
     try:
         with _progress(tables) as progress:
-            version = curator.prepare(
-                progress=progress, override=override, append=append, accept_losses=accept_losses, new_version=new_version
-            )
+            version = prepare(progress=progress, accept_losses=accept_losses)
     except PreparationError as error:
         if error.code != "rows-lost":
             raise
@@ -41,12 +50,18 @@ def prepared(curator: Curator, *, override: str, append: bool = False, accept_lo
             error.hint = "fix the catalogue or the source, or prepare with --accept-losses"
             raise
         with _progress(tables) as progress:
-            version = curator.prepare(progress=progress, override=override, append=append, accept_losses=True, new_version=new_version)
+            version = prepare(progress=progress, accept_losses=True)
     else:
         _write_losses(curator, version)
     of = "1 table" if tables == 1 else f"{tables} tables"
     typer.echo(f"Version {version} of {curator.declaration.dataset.id} is prepared: {of} in {time.monotonic() - started:.1f} s.")
     _write_balance(curator)
+    if tables_without := tables_without_profiles(curator):
+        share = float(curator.declaration.declared_budget.statistics_share)
+        terminal.write_note(
+            f"No profiles of version {version}: {', '.join(tables_without)}."
+            f" `lapwing prepare --profiles` buys them anew for {share:.0%} of the budget."
+        )
 
 
 def _applied(curator: Curator, changes: Sequence[str], *, override: str) -> None:

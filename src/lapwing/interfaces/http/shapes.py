@@ -78,6 +78,7 @@ class PreparationBody(StrictBody):
     append: bool = False
     accept_losses: bool = False
     new_version: bool = False
+    profiles: bool = False
     override: Text = ""
 
 

@@ -123,12 +123,13 @@ async def prepare(wanted: PreparationBody, call: Annotated[AuthorizedRequest, De
     """Write a new version from the sources. Requests meanwhile are answered from the previous version.
 
     If only the budget, defaults or descriptions of the catalogue changed, they are applied and the version stays: the reply has its number.
-    ``new_version`` makes a new one anyway.
+    ``new_version`` makes a new one anyway, and ``profiles`` makes one and buys its profiles anew.
 
     With ``Accept: text/event-stream`` the reply reports progress: an event ``progress`` for each table, then ``done`` or ``problem``. Only
     owners may see how long tables take to read.
     """
-    flags = "".join(f" --{flag.replace('_', '-')}" for flag in ("append", "accept_losses", "new_version") if getattr(wanted, flag))
+    named = ("append", "accept_losses", "new_version", "profiles")
+    flags = "".join(f" --{flag.replace('_', '-')}" for flag in named if getattr(wanted, flag))
     await _require_owner(call, f"prepare{flags}", override=wanted.override)
 
     def work(step: Step) -> dict[str, Any]:
@@ -140,6 +141,7 @@ async def prepare(wanted: PreparationBody, call: Annotated[AuthorizedRequest, De
                 append=wanted.append,
                 accept_losses=wanted.accept_losses,
                 new_version=wanted.new_version,
+                profiles=wanted.profiles,
             )
         return {"version": version}
 

@@ -1,0 +1,245 @@
+"""What each tuned rule of the contribution model is worth: backward elimination on paired draws, under laws that no rule was made with.
+
+    python -m benchmarks.ablation                    # each rule switched off alone
+    python -m benchmarks.ablation --eliminate 0.02   # one after the other, while all together lose at most this share
+    python -m benchmarks.ablation --laws "two kinds" weibull --seed 7    # on other laws
+
+For each law of rows per unit, number of units, number of cells and epsilon one table is drawn. Its norm histogram is noised at a tenth of
+the price, the cap chosen, the clipped cells noised at the rest, and the interval compared with the unclipped cells. Every variant sees the
+same tables and the same noise. Two figures sum up a variant: the root mean square error over that of the best cap known, and the interval
+score (width, and 2 / 0.05 times the distance by which an interval misses) over the width of the best interval known, both as geometric
+means. The *loss* of a variant is the mean of the relative rise of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+from benchmarks.markdown import table
+from benchmarks.norm_caps import BEYOND, LARGEST, SCORE, Floats, Generator, Table, drawn_table, edges, unit_noise
+
+from lapwing.contribution import clipping_bound, model, significance
+from lapwing.contribution.clipping_bound import best_cap, bias_bound
+from lapwing.contribution.histograms import UNLIKE_OTHERS
+from lapwing.contribution.model import NormHistogram, fitted_norms
+
+SHARE = 0.1
+"""Part of the price that the histogram costs."""
+LAWS: dict[str, Callable[[int, Generator], Floats]] = {
+    "geometric": lambda units, random: random.geometric(0.15, size=units).astype(float),
+    "two kinds": lambda units, random: np.where(random.uniform(size=units) < 0.05, random.poisson(150, size=units), 2.0),
+    "weibull": lambda units, random: 6.0 * random.weibull(0.5, size=units),
+    "long log-normal": lambda units, random: np.exp(random.normal(0.7, 1.8, size=units)),
+    "zipf": lambda units, random: random.zipf(1.8, size=units).astype(float),
+    "one bot": lambda units, random: np.where(np.arange(units) == 0, LARGEST, 1.0 + random.poisson(1.5, size=units)),
+    "sharp end": lambda units, random: random.integers(30, 41, size=units).astype(float),
+}
+HELD_OUT: dict[str, Callable[[int, Generator], Floats]] = {
+    "gamma": lambda units, random: 1.0 + random.gamma(0.4, 20.0, size=units),
+    "mixed pareto": lambda units, random: np.where(random.uniform(size=units) < 0.5, 1.0, 3.0 * random.uniform(size=units) ** -0.7),
+}
+"""Laws for the last look alone: no rule was kept or dropped because of them."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule, and the values of its constants that switch it off."""
+
+    name: str
+    module: ModuleType
+    off: dict[str, object]
+
+
+RULES = (
+    Rule("an isolated bin must be clearer", significance, {"FAR": 1.0, "FAR_RUN": 1.0}),
+    Rule("runs of bins are tested together", significance, {"RUNS": ()}),
+    Rule("two neighbouring bins are tested together", significance, {"TOGETHER_SEEN": 99.0}),
+    Rule("the last bin has a limit of its own", model, {"END_SEEN": 4.0}),
+    Rule("few bins below the last significant one", model, {"BINS_BELOW": 99}),
+    Rule("small norms are fitted in pairs and are whole", model, {"FINE_FROM": 0.0}),
+    Rule("a bin may differ from its curve", model, {"MISFIT": 1e-6}),
+    Rule("curves bend", model, {"BENDS": np.array([0.0, 0.16])}),
+    Rule("slopes are finely spaced", model, {"SLOPES": np.arange(0.7, -3.3, -0.2)}),
+    Rule("bends are finely spaced", model, {"BENDS": np.array([0.0, 0.04, 0.16, 0.64, 2.56])}),
+    Rule("every curve falls", model, {"FLATTEST": -99.0}),
+    Rule("prior of power laws", model, {"STRAIGHT": 1.0 / 12}),
+    Rule("prior of accumulation at the end", model, {"HEAPED": 1.0}),
+    Rule("the height of a curve is uncertain", model, {"LEVELS": np.array([0.0])}),
+    Rule("usual rows of a unit", model, {"USUAL_BINS": 1e6}),
+    Rule("several humps", model, {"HUMP_BELOW": (0.16,), "HUMP_ABOVE": ((0.52, 0.0, 1.0),)}),
+    Rule("the units of a hump are uncertain", model, {"HUMP_UNITS": (0.5,)}),
+    Rule("few units are drawn at random", model, {"CHANCE_PARTS": np.array([1.0]), "CHANCE_SCORES": (0.0,)}),
+    Rule("cells lose unlike shares", clipping_bound, {"UNLIKE": 0.0}),
+    Rule("rare long units are left out", clipping_bound, {"RARE": 0.0}),
+    Rule("caps between edges", clipping_bound, {"STEPS_FINE": 1}),
+    Rule("cells are unequal", clipping_bound, {"SKEW_POWER": 0.0}),
+    Rule("units may be in one cell", clipping_bound, {"ODDS_UNKNOWN": 1e-3}),
+    Rule("units below a half are ignored", clipping_bound, {"LIKELY_UNITS": 0.0}),
+    Rule("one unit of all rows may be anywhere", clipping_bound, {"UNSEEN_CELLS": 1.0}),
+)
+
+
+@contextmanager
+def without(rules: Sequence[Rule]) -> Iterator[None]:
+    """Run with these rules switched off."""
+    before = [(rule.module, name, getattr(rule.module, name)) for rule in rules for name in rule.off]
+    try:
+        for rule in rules:
+            for name, value in rule.off.items():
+                setattr(rule.module, name, value)
+        _forget()
+        yield
+    finally:
+        for module, name, value in reversed(before):
+            setattr(module, name, value)
+        _forget()
+
+
+def _forget() -> None:
+    for cached in (model.fitted_norms, model._humps, model._small_norms, model._shapes):
+        cached.cache_clear()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One table with its noise, and what is best if everything is known."""
+
+    law: str
+    drawn: Table
+    epsilon: float
+    deviation: float
+    noisy: tuple[float, ...]
+    normal: Floats
+    known_error: float
+    known_width: float
+
+    def measured(self) -> tuple[float, float, float]:
+        """Error and interval score over the best known, and the share of intervals that cover."""
+        drawn, cells = self.drawn, self.drawn.cells
+        whole = 1 if cells == 1 else 2
+        fit = fitted_norms(NormHistogram(tuple(edges(LARGEST)), self.noisy, self.deviation, whole=whole))
+        choice = best_cap(fit, unit_noise=unit_noise(self.epsilon) / math.sqrt(1.0 - SHARE), cells=cells, total_l1=None, grain=1.0)
+        truth, clipped = drawn.clipped(math.inf), drawn.clipped(choice.cap)
+        answer = clipped + choice.noise * self.normal
+        share = LARGEST / float(drawn.value.sum())
+        extreme = min(LARGEST, UNLIKE_OTHERS * share * max(float(answer.sum()), 0.0) / (1.0 - min(choice.lost, 0.9)))
+        added = np.asarray(bias_bound(fit, choice, cells=cells, beyond=BEYOND, values=list(answer), grain=1.0, extreme=extreme))
+        low, high = answer - SCORE * choice.noise, answer + SCORE * choice.noise + added
+        missed = np.maximum(low - truth, 0.0) + np.maximum(truth - high, 0.0)
+        error = math.sqrt(choice.noise**2 + float(((truth - clipped) ** 2).mean()))
+        score = float((high - low + 2.0 / BEYOND * missed).mean())
+        return error / self.known_error, score / self.known_width, float((missed == 0.0).mean())
+
+
+def settings(laws: dict[str, Callable[[int, Generator], Floats]], asked: argparse.Namespace) -> list[Setting]:
+    """Every table with its noise."""
+    random = np.random.default_rng(asked.seed)  # noqa: TID251
+    bounds = edges(LARGEST)
+    found: list[Setting] = []
+    for (law, rows_of), units, (cells, spread) in itertools.product(
+        laws.items(), asked.units, ((1, "one cell"), (12, "mixed"), (300, "mixed"))
+    ):
+        rows = np.clip(np.floor(rows_of(units, random)), 1, LARGEST).astype(np.int64)
+        drawn = drawn_table("", units, cells, spread, random, rows=rows)
+        truth = drawn.clipped(math.inf)
+        losses = [(cap, truth - drawn.clipped(cap)) for edge in bounds for cap in (edge, edge * 2**0.25) if cap <= LARGEST]
+        bins = np.bincount(np.searchsorted(np.asarray(bounds), drawn.norms - 1e-9), minlength=len(bounds))
+        for epsilon in asked.epsilons:
+            noise = unit_noise(epsilon)
+            error = min(math.sqrt((noise * cap) ** 2 + float((loss**2).mean())) for cap, loss in losses)
+            width = min(2 * SCORE * noise * cap + float(loss.mean()) for cap, loss in losses)
+            deviation = noise / math.sqrt(SHARE)
+            for _ in range(asked.repetitions):
+                noisy = tuple(float(each) for each in bins + random.normal(0.0, deviation, size=len(bins)))
+                found.append(Setting(law, drawn, epsilon, deviation, noisy, random.normal(size=cells), error, width))
+    return found
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A variant over all settings."""
+
+    error: float
+    score: float
+    covered: float
+    worst: tuple[float, str]
+    """The lowest coverage of a law."""
+
+    @staticmethod
+    def of(asked: Sequence[Setting]) -> Figures:
+        """Measured with the rules as they are now."""
+        found = [(setting.law, *setting.measured()) for setting in asked]
+        laws = sorted({law for law, *_ in found})
+        error = math.exp(float(np.mean([math.log(error) for _, error, _, _ in found])))
+        score = math.exp(float(np.mean([math.log(score) for _, _, score, _ in found])))
+        by_law = [(float(np.mean([covered for of, _, _, covered in found if of == law])), law) for law in laws]
+        return Figures(error, score, float(np.mean([covered for *_, covered in found])), min(by_law))
+
+    def loss(self, before: Figures) -> float:
+        """The mean relative rise of both figures."""
+        return (self.error / before.error + self.score / before.score) / 2.0 - 1.0
+
+    def line(self, label: str, before: Figures) -> list[str]:
+        """A row of the table."""
+        return [
+            label,
+            f"{self.error:.3f}",
+            f"{self.score:.3f}",
+            f"{100 * self.covered:.1f}",
+            f"{100 * self.worst[0]:.1f} ({self.worst[1]})",
+            f"{100 * self.loss(before):+.2f}",
+        ]
+
+
+HEADER = ["without", "error / best", "interval score / best", "covered %", "least of a law", "loss %"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--units", type=int, nargs="+", default=[2_000, 20_000])
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[0.1, 0.5, 2.0])
+    parser.add_argument("--laws", nargs="+", default=list(LAWS))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--eliminate", type=float, help="drop rules one after the other while all dropped lose at most this share together")
+    asked = parser.parse_args()
+    tried = settings({name: law for name, law in (LAWS | HELD_OUT).items() if name in asked.laws}, asked)
+    before = Figures.of(tried)
+    lines, alone = [before.line("(all rules stand)", before)], dict[str, float]()
+    for rule in RULES:
+        with without([rule]):
+            found = Figures.of(tried)
+        alone[rule.name] = found.loss(before)
+        lines.append(found.line(rule.name, before))
+    table(f"Each rule switched off alone, {len(tried)} draws", HEADER, lines)
+    if asked.eliminate is not None:
+        dropped = eliminated(tried, before, alone, asked.eliminate)
+        held = settings(HELD_OUT, asked)
+        whole = Figures.of(held)
+        with without(dropped):
+            table("On laws held out", HEADER, [whole.line("(all rules stand)", whole), Figures.of(held).line("all dropped ones", whole)])
+
+
+def eliminated(tried: Sequence[Setting], before: Figures, alone: dict[str, float], most: float) -> list[Rule]:
+    """Drop the rule whose loss is least, again and again: of those that cost less than a tenth of a percent the next is measured first."""
+    dropped: list[Rule] = []
+    lines: list[list[str]] = []
+    for rule in sorted(RULES, key=lambda rule: alone[rule.name]):
+        with without([*dropped, rule]):
+            found = Figures.of(tried)
+        if found.loss(before) <= most and found.worst[0] >= min(before.worst[0], 0.95) - 0.005:
+            dropped.append(rule)
+            lines.append(found.line(rule.name, before))
+    table("Dropped one after the other, all measured again", HEADER, lines)
+    return dropped
+
+
+if __name__ == "__main__":
+    main()
