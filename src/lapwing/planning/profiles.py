@@ -7,7 +7,7 @@ version. It affects accuracy only.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
@@ -35,7 +35,10 @@ MEASURE_VALUES_MIN = 100
 
 def profile_plan(table: str, facts: Facts, *, loss: Fraction) -> Plan:
     """The plan that buys all profiles of a table, together for ``loss``."""
-    norms = _norms_of_measures(table, facts)
+    return _plan(table, _norms_of_measures(table, facts), facts, loss=loss)
+
+
+def _plan(table: str, norms: Sequence[UnitNorms], facts: Facts, *, loss: Fraction) -> Plan:
     each = loss / (1 + len(norms))
     rows = histogram_plan(table, facts, loss=each)
     return Plan((*rows.queries, *(query for one in norms for query in norms_plan(one, facts, loss=each).queries)))
@@ -83,7 +86,7 @@ def _norms_of_measures(table: str, facts: Facts) -> tuple[UnitNorms, ...]:
         count = count_of(grid.value, shape)
         measures: tuple[Measure, ...] = (grid,) if count == RowCount() else (grid, count)
         of_column = [norms_of(scan, (), measure, shape, rules=facts.planning_rules) for measure in measures]
-        if len(found) + len(of_column) < PROFILES_MAX and all(_is_certified(norms, facts) for norms in of_column):
+        if len(found) + len(of_column) < PROFILES_MAX and _can_be_measured(table, [*found, *of_column], facts):
             found += of_column
     return tuple(found)
 
@@ -95,12 +98,15 @@ def _is_measure(domain: Domain) -> bool:
     return not isinstance(domain, IntegerDomain) or upper - lower >= MEASURE_VALUES_MIN
 
 
-def _is_certified(norms: UnitNorms, facts: Facts) -> bool:
-    """Whether its histogram can be measured: the sum of a unit's rows may be too large for the integers of the engine."""
+def _can_be_measured(table: str, norms: Sequence[UnitNorms], facts: Facts) -> bool:
+    """Whether they can be bought in one plan.
+
+    The sum of a unit's rows may be too large for the integers of the engine, or the rows too many to be added up so many times.
+    """
     try:
-        derived_queries(norms_plan(norms, facts, loss=Fraction(1)), facts)
+        derived_queries(_plan(table, norms, facts, loss=Fraction(1)), facts)
     except Refused as error:
-        if error.code != "range-too-wide":
+        if error.code not in ("range-too-wide", "unit-size", "unit-work"):
             raise
         return False
     return True

@@ -170,3 +170,14 @@ def test_a_profile_with_longer_vectors_than_the_statement_changes_nothing() -> N
     few = fitted([6_000.0, 2_000.0, 600.0, 250.0, 100.0, 40.0, 15.0, 5.0, 1.0, 0.0], 30.0, edges)
     many = fitted([9_000.0] * 10, 30.0, edges)
     assert few.within(most_beyond(many, edges[:-1])).expected == pytest.approx(few.expected)
+
+
+def test_only_the_profiles_that_fit_are_bought() -> None:
+    """Every profile keeps the rows of a unit. Before, preparation itself was refused where these were too many for all profiles."""
+    bought = []
+    for size in (FACTS.limits.size, 70_000):
+        facts = replace(FACTS, limits=replace(FACTS.limits, size=size))
+        plan = profile_plan("visits", facts, loss=Fraction(1))
+        certify(plan, facts)
+        bought.append(len(plan.queries))
+    assert 1 < bought[1] < bought[0]
