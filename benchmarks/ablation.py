@@ -2,7 +2,7 @@
 
     python -m benchmarks.ablation                    # each rule switched off alone
     python -m benchmarks.ablation --eliminate 0.02   # one after the other, while all together lose at most this share
-    python -m benchmarks.ablation --laws "two kinds" weibull --seed 7    # on other laws
+    python -m benchmarks.ablation --seed 7                   # on other draws
 
 For each law of rows per unit, number of units, number of cells and epsilon one table is drawn. Its norm histogram is noised at a tenth of
 the price, the cap chosen, the clipped cells noised at the rest, and the interval compared with the unclipped cells. Every variant sees the
@@ -43,9 +43,11 @@ LAWS: dict[str, Callable[[int, Generator], Floats]] = {
 }
 HELD_OUT: dict[str, Callable[[int, Generator], Floats]] = {
     "gamma": lambda units, random: 1.0 + random.gamma(0.4, 20.0, size=units),
+    "uniform": lambda units, random: random.integers(1, 61, size=units).astype(float),
+    "log-normal": lambda units, random: np.exp(random.normal(1.5, 1.0, size=units)),
     "mixed pareto": lambda units, random: np.where(random.uniform(size=units) < 0.5, 1.0, 3.0 * random.uniform(size=units) ** -0.7),
 }
-"""Laws for the last look alone: no rule was kept or dropped because of them."""
+"""Laws on which nothing is decided: what is dropped because of the others is measured on them."""
 
 
 @dataclass(frozen=True)
@@ -138,25 +140,31 @@ class Setting:
         return error / self.known_error, score / self.known_width, float((missed == 0.0).mean())
 
 
-def settings(laws: dict[str, Callable[[int, Generator], Floats]], asked: argparse.Namespace) -> list[Setting]:
-    """Every table with its noise."""
-    random = np.random.default_rng(asked.seed)  # noqa: TID251
+def settings(
+    laws: dict[str, Callable[[int, Generator], Floats]],
+    numbers: Sequence[int] = (2_000, 20_000),
+    epsilons: Sequence[float] = (0.1, 0.5, 2.0),
+    repetitions: int = 3,
+    seed: int = 1,
+) -> list[Setting]:
+    """Every table with its noise; ``numbers`` are those of units."""
+    random = np.random.default_rng(seed)  # noqa: TID251
     bounds = edges(LARGEST)
     found: list[Setting] = []
     for (law, rows_of), units, (cells, spread) in itertools.product(
-        laws.items(), asked.units, ((1, "one cell"), (12, "mixed"), (300, "mixed"))
+        laws.items(), numbers, ((1, "one cell"), (12, "mixed"), (300, "mixed"))
     ):
         rows = np.clip(np.floor(rows_of(units, random)), 1, LARGEST).astype(np.int64)
         drawn = drawn_table("", units, cells, spread, random, rows=rows)
         truth = drawn.clipped(math.inf)
         losses = [(cap, truth - drawn.clipped(cap)) for edge in bounds for cap in (edge, edge * 2**0.25) if cap <= LARGEST]
         bins = np.bincount(np.searchsorted(np.asarray(bounds), drawn.norms - 1e-9), minlength=len(bounds))
-        for epsilon in asked.epsilons:
+        for epsilon in epsilons:
             noise = unit_noise(epsilon)
             error = min(math.sqrt((noise * cap) ** 2 + float((loss**2).mean())) for cap, loss in losses)
             width = min(2 * SCORE * noise * cap + float(loss.mean()) for cap, loss in losses)
             deviation = noise / math.sqrt(SHARE)
-            for _ in range(asked.repetitions):
+            for _ in range(repetitions):
                 noisy = tuple(float(each) for each in bins + random.normal(0.0, deviation, size=len(bins)))
                 found.append(Setting(law, drawn, epsilon, deviation, noisy, random.normal(size=cells), error, width))
     return found
@@ -198,6 +206,7 @@ class Figures:
         ]
 
 
+EVERYTHING = "(all rules stand)"
 HEADER = ["without", "error / best", "interval score / best", "covered %", "least of a law", "loss %"]
 
 
@@ -206,39 +215,45 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--units", type=int, nargs="+", default=[2_000, 20_000])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.1, 0.5, 2.0])
-    parser.add_argument("--laws", nargs="+", default=list(LAWS))
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--eliminate", type=float, help="drop rules one after the other while all dropped lose at most this share together")
+    parser.add_argument("--eliminate", type=float, help="drop rules one after the other while they lose at most this share together")
     asked = parser.parse_args()
-    tried = settings({name: law for name, law in (LAWS | HELD_OUT).items() if name in asked.laws}, asked)
-    before = Figures.of(tried)
-    lines, alone = [before.line("(all rules stand)", before)], dict[str, float]()
+    tried, held = (settings(laws, asked.units, asked.epsilons, asked.repetitions, asked.seed) for laws in (LAWS, HELD_OUT))
+    whole, whole_held = Figures.of(tried), Figures.of(held)
+    lines, of_held = [whole.line(EVERYTHING, whole)], [whole_held.line(EVERYTHING, whole_held)]
     for rule in RULES:
         with without([rule]):
-            found = Figures.of(tried)
-        alone[rule.name] = found.loss(before)
-        lines.append(found.line(rule.name, before))
+            lines.append(Figures.of(tried).line(rule.name, whole))
+            of_held.append(Figures.of(held).line(rule.name, whole_held))
     table(f"Each rule switched off alone, {len(tried)} draws", HEADER, lines)
+    table(f"The same on laws held out, {len(held)} draws", HEADER, of_held)
     if asked.eliminate is not None:
-        dropped = eliminated(tried, before, alone, asked.eliminate)
-        held = settings(HELD_OUT, asked)
-        whole = Figures.of(held)
-        with without(dropped):
-            table("On laws held out", HEADER, [whole.line("(all rules stand)", whole), Figures.of(held).line("all dropped ones", whole)])
+        eliminate(tried, held, asked.eliminate)
 
 
-def eliminated(tried: Sequence[Setting], before: Figures, alone: dict[str, float], most: float) -> list[Rule]:
-    """Drop the rule whose loss is least, again and again: of those that cost less than a tenth of a percent the next is measured first."""
+def eliminate(tried: Sequence[Setting], held: Sequence[Setting], most: float) -> None:
+    """Drop the rule whose absence costs least, measured again after each, until the set lost more than ``most`` since it was best."""
     dropped: list[Rule] = []
-    lines: list[list[str]] = []
-    for rule in sorted(RULES, key=lambda rule: alone[rule.name]):
-        with without([*dropped, rule]):
-            found = Figures.of(tried)
-        if found.loss(before) <= most and found.worst[0] >= min(before.worst[0], 0.95) - 0.005:
-            dropped.append(rule)
-            lines.append(found.line(rule.name, before))
-    table("Dropped one after the other, all measured again", HEADER, lines)
-    return dropped
+    best = whole = Figures.of(tried)
+    whole_held = Figures.of(held)
+    lines, of_held = [whole.line(EVERYTHING, whole)], [whole_held.line(EVERYTHING, whole_held)]
+    while len(dropped) < len(RULES):
+        found: list[tuple[float, Rule, Figures]] = []
+        for rule in RULES:
+            if rule not in dropped:
+                with without([*dropped, rule]):
+                    figures = Figures.of(tried)
+                found.append((figures.loss(best), rule, figures))
+        loss, rule, figures = min(found, key=lambda each: each[0])
+        if loss > most:
+            break
+        dropped.append(rule)
+        best = figures if loss < 0.0 else best
+        lines.append(figures.line(rule.name, whole))
+        with without(dropped):
+            of_held.append(Figures.of(held).line(rule.name, whole_held))
+    table("Dropped one after the other, all measured again after each", HEADER, lines)
+    table("The same on laws held out", HEADER, of_held)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,12 @@ from lapwing.kernel.accounting import (
     EPSILON_MAX,
     GRID,
     LOSS_UNITS,
+    ORDER_MAX,
     Account,
     Budget,
     best_excess,
     polished,
+    rho_at_order,
     rho_for,
     slack,
     slack_lower,
@@ -68,6 +70,21 @@ def statement_loss(budget: Budget, epsilon: Fraction) -> Fraction:
             assert_never(never)
     whole_units = math.floor(loss * LOSS_UNITS)
     return Fraction(whole_units, LOSS_UNITS) if whole_units else loss
+
+
+def best_order(*, epsilon: Fraction, delta: Fraction) -> int:
+    """The Rényi order at which an account with an order holds most rho; ``delta`` without the part that is set aside for keys.
+
+    What an order holds rises up to the best one and falls beyond it, so the search halves the orders between.
+    """
+    low, high = 2, ORDER_MAX
+    while low < high:
+        middle = (low + high) // 2
+        if rho_at_order(middle, epsilon=epsilon, delta=delta) < rho_at_order(middle + 1, epsilon=epsilon, delta=delta):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def epsilon_for(*, rho: Fraction, delta: Fraction) -> Fraction:

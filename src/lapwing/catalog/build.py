@@ -44,10 +44,11 @@ from lapwing.catalog.settings import Settings
 from lapwing.catalog.shape_problems import closest
 from lapwing.catalog.units import ROW, resolve_units
 from lapwing.errors import CatalogueError
-from lapwing.kernel.accounting import EPSILON_MAX, ORDER_MAX, budget_for
+from lapwing.kernel.accounting import EPSILON_MAX, ORDER_MAX, budget_for, rho_at_order
 from lapwing.kernel.domains import BooleanDomain, RealDomain, TextDomain, TimestampDomain
 from lapwing.kernel.laws import Sampler
 from lapwing.kernel.neighbours import Neighbours
+from lapwing.prices import best_order
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _UNIT_WORD = re.compile(r"[^\W\d_][\w -]{0,62}")
@@ -64,6 +65,8 @@ _LEDGER_HINTS = {
 }
 _ROWS_MAX_MAX = 2**40
 _EPSILON_DEFAULT = Fraction(1, 10)
+ORDER_CLOSE = Fraction(9, 10)
+"""An order at which an account holds this share of what it holds at the best one is as good."""
 _DELTA_FACTOR = 10
 """Delta should be below 1 / (10 times the number of units): at 1 / (number of units), publishing one whole record would be allowed."""
 
@@ -175,6 +178,8 @@ def _budget(report: ProblemReport, model: BudgetModel) -> BudgetDecl:
             budget_for(epsilon=model.epsilon, delta=model.delta, delta_keys_share=share, order=model.order)
         except CatalogueError as error:  # only the kernel can tell: too small to pay for anything
             report.problem("catalogue-bad-budget", ("budget",), error.message, hint=error.hint)
+        else:
+            _compare_order(report, model.order, epsilon=model.epsilon, delta=model.delta * (1 - share))
     statistics = Fraction(1, 20) if model.statistics_share is None else model.statistics_share
     if not 0 <= statistics <= Fraction(1, 2):
         report.problem("catalogue-bad-budget", ("budget", "statistics_share"), "`statistics_share` must be from 0 to 0.5")
@@ -190,6 +195,17 @@ def _budget(report: ProblemReport, model: BudgetModel) -> BudgetDecl:
         norms_share=norms,
         order=model.order,
     )
+
+
+def _compare_order(report: ProblemReport, order: int | None, *, epsilon: Fraction, delta: Fraction) -> None:
+    """Warn where the Rényi side of the account holds clearly less than at the best order."""
+    if order is None:
+        return
+    best = best_order(epsilon=epsilon, delta=delta)
+    share = rho_at_order(order, epsilon=epsilon, delta=delta) / rho_at_order(best, epsilon=epsilon, delta=delta)
+    if share < ORDER_CLOSE:
+        message = f"at order {order} the Rényi side of the account holds {float(share):.0%} of what it holds at the best order"
+        report.warn("order-far", ("budget", "order"), message, hint=f"before the ledger is made, declare `order = {best}`")
 
 
 def _defaults(report: ProblemReport, model: DefaultsModel, budget: BudgetDecl) -> DefaultsDecl:

@@ -164,6 +164,13 @@ class TestWarnings:
         assert warning.code == "grid-coarse"
         assert "only 5 different values" in warning.message
 
+    def test_an_order_far_from_the_best(self) -> None:
+        declared = CLINIC.replace('"2^-40"', '"2^-40"\norder = 200')
+        (warning,) = parse(declared).warnings
+        assert warning.code == "order-far" and warning.hint is not None
+        best = warning.hint.rsplit(" ", 1)[1].strip("`")
+        assert self.warnings(declared.replace("order = 200", f"order = {best}")) == []
+
 
 class TestFingerprint:
     def test_it_is_stable(self) -> None:

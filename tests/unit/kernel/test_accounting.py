@@ -379,3 +379,12 @@ def test_never_below_the_exact_privacy_loss_of_the_discrete_laws() -> None:
             gaussian_only += 1
             assert ours <= 1.5 * tight
     assert gaussian_only
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(Fraction(1, 2), Fraction(1, 10**6)), (Fraction(1), Fraction(1, 10**8)), (Fraction(9), Fraction(1, 2**40))]
+)
+def test_the_best_order_is_the_best_of_all(epsilon: Fraction, delta: Fraction) -> None:
+    held = {order: accounting.rho_at_order(order, epsilon=epsilon, delta=delta) for order in range(2, 300)}
+    best = prices.best_order(epsilon=epsilon, delta=delta)
+    assert held[best] == max(held.values()) > Fraction(999, 1000) * accounting.rho_for(epsilon=epsilon, delta=delta)
