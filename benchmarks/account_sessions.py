@@ -24,6 +24,7 @@ from benchmarks.price_laws import DATA, USERS, write
 import lapwing
 from lapwing.curator.curator import CATALOGUE_FILE
 from lapwing.errors import BudgetRefused
+from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.prices import best_order
 
 KINDS = {
@@ -36,11 +37,12 @@ KINDS = {
         "SELECT region, COUNT(*) AS v FROM events WHERE p <= {p} GROUP BY region",
     ),
 }
-ACCOUNTS = ((Fraction(1), Fraction(1, 10**8)), (Fraction(3), Fraction(1, 2**40)))
+ACCOUNTS = ((Fraction(1), "1e-8", Fraction(1, 10**8)), (Fraction(3), "2^-40", Fraction(1, 2**40)))
+"""Epsilon, and delta as it is declared and as a number."""
 CLEARLY = 0.1
 
 
-def session(data: str, users: int, epsilon: Fraction, delta: Fraction, order: int | None, statements: Sequence[str]) -> list[float | None]:
+def session(data: str, users: int, epsilon: Fraction, delta: str, order: int | None, statements: Sequence[str]) -> list[float | None]:
     """The length of each answer's bars, in the median over its groups; None where it is not paid for."""
     with tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch)
@@ -51,7 +53,7 @@ def session(data: str, users: int, epsilon: Fraction, delta: Fraction, order: in
         with lapwing.open(directory, home=directory / "home") as asked:
             asked.prepare(accept_losses=True)
             balance = asked.curator.balance()
-            each = Fraction(balance.budget.loss_total - balance.spent.loss, len(statements) * 2**64) * Fraction(98, 100)
+            each = Fraction(balance.budget.loss_total - balance.spent.loss, len(statements) * LOSS_UNITS) * Fraction(98, 100)
             return [_bar(asked, f"{sql} WITH PRIVACY (rho = {float(each):.12f})") for sql in statements]
 
 
@@ -70,8 +72,8 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, nargs="+", default=[1, 5, 20, 80])
     asked = parser.parse_args()
     lines = []
-    for epsilon, delta in ACCOUNTS:
-        order = best_order(epsilon=epsilon, delta=delta / 2)
+    for epsilon, delta, exact in ACCOUNTS:
+        order = best_order(epsilon=epsilon, delta=exact / 2)
         for kind, templates in KINDS.items():
             for number in asked.sessions:
                 without: list[float | None] = []
@@ -80,7 +82,7 @@ def main() -> None:
                     statements = [templates[i % len(templates)].format(p=99 - i) for i in range(number)]
                     without += session(data, USERS[data], epsilon, delta, None, statements)
                     with_order += session(data, USERS[data], epsilon, delta, order, statements)
-                lines.append([f"{float(epsilon):g}, {float(delta):.0e}", str(order), kind, str(number), *_beside(with_order, without)])
+                lines.append([f"{float(epsilon):g}, {delta}", str(order), kind, str(number), *_beside(with_order, without)])
     header = ["account", "order", "questions", "in a session", "bar", "shorter", "longer", "unpaid, order", "unpaid, without"]
     table("Sessions with an order beside sessions without", header, lines)
 

@@ -39,6 +39,7 @@ from lapwing.kernel.laws import DiscreteLaplace
 from lapwing.kernel.release import NoisyTable
 from lapwing.kernel.row_ranges import row_range
 from lapwing.kernel.stability import Shape, domain_of, shape_of
+from lapwing.kernel.unit_norms import value_of
 from lapwing.spread import variance
 
 OCTAVES_BELOW_ROW = 12
@@ -93,11 +94,15 @@ def norms_of(
 ) -> UnitNorms:
     """Units by the norm of their vector of a measure over the groups of these keys; all units, or a sample of one in ``one_in``.
 
-    There are ``cells`` groups, if their number is known.
+    There are ``cells`` groups, if their number is known. Units that add nothing to a sum, or to a count with a condition, say nothing about
+    the others' contributions: 0 is an edge too, and they have a bin. Before rules 2, counts had none: their first bin was so full that the
+    tail was fitted from it, through the hump of the units that count.
     """
     octaves = OCTAVES_BELOW_VALUE if rules >= 2 and not shape.weighable else OCTAVES_BELOW_ROW
     once = rules >= 2 and counts_once(source, keys, measure)
     edges = _of_units(shape, cells) if once else _squared_edges(measure, shape, octaves)
+    if isinstance(measure, GridSum) or (rules >= 2 and value_of(measure) is not None):
+        edges = (0, *edges)
     return UnitNorms(source, keys, measure, edges, BIN, one_in)
 
 
@@ -146,16 +151,11 @@ def _largest_square(measure: Measure, shape: Shape) -> int:
 
 
 def _squared_edges(measure: Measure, shape: Shape, octaves: int) -> tuple[int, ...]:
-    """Powers of two below the largest square; larger norms are in the last bin.
-
-    Units that add nothing to a sum say nothing about the others' contributions: 0 is an edge too, and they have a bin. With a count they
-    stay with those of one row, like most of the others.
-    """
+    """Powers of two below the largest square; larger norms are in the last bin."""
     row, _, _ = row_range(measure, shape.columns)
     first = max(2 * (row.magnitude.bit_length() - 1 - octaves), 0)
     most = _largest_square(measure, shape)
-    edges = [2**power for power in range(first, most.bit_length()) if 2**power < most] or [most]
-    return (0, *edges) if isinstance(measure, GridSum) else tuple(edges)
+    return tuple(2**power for power in range(first, most.bit_length()) if 2**power < most) or (most,)
 
 
 def are_measurable(keys: Sequence[tuple[str, Expression]], measures: Sequence[Measure], shape: Shape) -> bool:
@@ -184,7 +184,8 @@ def histogram_of(norms: UnitNorms, released: NoisyTable, facts: Facts) -> NormHi
     above = () if _is_closed(norms, facts) else (max(largest, last * (1 + 1e-9)),)
     edges = (*(math.sqrt(edge) for edge in norms.squared_edges if edge), *above)
     units = tuple(float(one_in * value) for value in column.values)
-    zeros, noisy = (units[0], units[1:]) if norms.squared_edges[0] == 0 else (None, units)
+    apart, is_sum = norms.squared_edges[0] == 0, isinstance(norms.measure, GridSum)
+    noisy = units[1:] if apart else units
     deviation = one_in * max(math.sqrt(variance(column.law)), DEVIATION_LEAST)
     return NormHistogram(
         edges,
@@ -192,10 +193,10 @@ def histogram_of(norms: UnitNorms, released: NoisyTable, facts: Facts) -> NormHi
         deviation,
         one_in,
         row=float(max(row.magnitude, 1)),
-        zeros=zeros,
+        zeros=units[0] if apart and is_sum else None,
         whole=2 if norms.keys else 1,
         laplace=isinstance(column.law, DiscreteLaplace),
-        mixed=not isinstance(norms.measure, RowCount | UnitCount) or norms.measure.where is not None,
+        mixed=is_sum or (not apart and value_of(norms.measure) is not None),
     )
 
 

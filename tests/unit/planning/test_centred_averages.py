@@ -144,7 +144,7 @@ def test_the_profiles_bound_how_many_distances_are_long(groups: bool) -> None:
     ("account", "sql"),
     [
         (Account.PURE, "SELECT AVG(minutes) AS a FROM visits WHERE region = 'north'"),
-        (Account.APPROXIMATE, "SELECT AVG(minutes) AS a FROM visits"),
+        (Account.APPROXIMATE, "SELECT AVG(minutes) AS a FROM visits WHERE region = 'north'"),
         (Account.APPROXIMATE, "SELECT region, COUNT(*) AS n, AVG(minutes) AS a FROM visits GROUP BY region"),
     ],
 )
@@ -158,6 +158,11 @@ def test_centred_averages_are_certified_within_their_price(account: Account, sql
     total, count = bounds[recipe.total], bounds[recipe.count]
     assert isinstance(total, Cap) and isinstance(count, Cap) and (total.alike, count.alike) == (recipe.count, recipe.total)
     assert len(bounds) == (3 if "COUNT" in sql else 2), "a count that is shown has a cap of its own"
+
+
+def test_an_average_of_the_whole_table_takes_its_bounds_from_profiles_as_they_are() -> None:
+    found = planned("SELECT AVG(minutes) AS a FROM visits", FACTS)
+    assert not found.only.centred and found.only.cuts
 
 
 def test_a_centred_average_has_less_noise_than_one_of_sums() -> None:

@@ -181,3 +181,19 @@ def test_only_the_profiles_that_fit_are_bought() -> None:
         certify(plan, facts)
         bought.append(len(plan.queries))
     assert 1 < bought[1] < bought[0]
+
+
+def test_units_that_a_condition_leaves_without_rows_are_in_no_bin() -> None:
+    """They were in the first bin: the tail was fitted from there, and bars of FILTER held the truth 2 times in 14."""
+    where = RowCount(not_null(Column("cost")))
+    assert norms(where).squared_edges[:3] == (0, 1, 2) and norms(where, facts=BEFORE).squared_edges[:2] == (1, 2)
+    counts = (11_000, 900, 500, 300, 250, 180, 120, 90, 60, 40, 20, 10)
+    of_filter = _histogram(norms(where), counts)
+    of_where = _histogram(norms(RowCount()), counts[1:])
+    assert of_filter == of_where and not of_filter.mixed
+
+
+def _histogram(measured: UnitNorms, counts: tuple[int, ...]) -> NormHistogram:
+    column = NoisyColumn("units", counts[: len(measured.squared_edges) + 1], DiscreteGaussian(Fraction(9)), Fraction(1), Fraction(0))
+    groups = tuple((place,) for place in range(len(column.values)))
+    return histogram_of(measured, NoisyTable(("bin",), groups, (column,), None, 10**6), FACTS)
