@@ -61,10 +61,11 @@ def _of_part(part: Part, planned: PlannedStatement, released: Released, unit: st
         limit = planned.certified.queries[part.number or 0].shape.rows_per_unit
         rows = "one row" if limit == 1 else f"at most {limit} rows"
         return f"quantiles are of {rows} of each {unit}, about {_share(1 - part.lost)} of all rows: error bars allow for those left out"
-    return (
-        f"rows beyond the bound on one {unit} are left out: about {_share(part.lost)} is predicted missing, "
-        "and the error bars do not reach to it"
-    )
+    left_out = f"rows beyond the bound on one {unit} are left out: about {_share(part.lost)} is predicted missing"
+    note = f"{left_out}, and the error bars do not reach to it"
+    if part.bars is None:
+        return note
+    return f"{note}; ask for quantiles in a statement of their own, and the bars of the other columns do"
 
 
 def _beside_the_value(cut: ClippingBound, table: NoisyTable, name: str) -> CapChoice:
