@@ -16,6 +16,7 @@ from pathlib import Path
 import pyte
 import pytest
 from click.testing import CliRunner
+from rich.style import Style
 from typer.main import get_command
 
 from lapwing.interfaces.cli.app import app, main
@@ -37,10 +38,17 @@ class Ran:
 _OF_TERMINALS = ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "TERM")
 
 
+def _forget_styles() -> None:
+    """A style keeps the codes of the first terminal that it was shown on, whatever the next one can show."""
+    Style.parse.cache_clear()
+    Style._add.cache_clear()
+
+
 def run(*arguments: str | Path, home: Path, stdin: str | None = None, variables: Mapping[str, str] | None = None) -> Ran:
     """A command in this process, with a registry of its own. An exception that the command line did not turn into a status is raised."""
     environment = {**dict.fromkeys(_OF_TERMINALS, None), "LAPWING_HOME": str(home), **(variables or {})}
     given = [str(argument) for argument in arguments]
+    _forget_styles()
     result = CliRunner().invoke(_COMMANDS, given, input=stdin, env=environment)  # type: ignore[arg-type]  # typer has a copy of click
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -50,6 +58,7 @@ def run(*arguments: str | Path, home: Path, stdin: str | None = None, variables:
 def run_on_terminal(*arguments: str | Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
     """A command as ``main`` runs it, in this process, with a real pseudo-terminal as its output: ``out`` is every byte that reached it."""
     above, below = pty.openpty()
+    _forget_styles()
     written: list[bytes] = []
 
     def read() -> None:
