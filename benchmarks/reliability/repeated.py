@@ -38,12 +38,15 @@ class ForgettingLedger:
         self._recalls = False
         self._balance = replace(real.balance(), spent=Cost.zero())
         self._charges = count(1_000_000)
+        self._requests: dict[int, Request] = {}
 
     def balance(self) -> Balance:
         return self._balance
 
     def reserve(self, request: Request) -> Permit | StoredAnswer:
-        return issue(next(self._charges), request.digest, request.cost)
+        charge = next(self._charges)
+        self._requests[charge] = request
+        return issue(charge, request.digest, request.cost)
 
     def require_payable(self, analyst: str, cost: Cost) -> None:
         """Everything is."""
@@ -57,6 +60,7 @@ class ForgettingLedger:
     def forget(self) -> None:
         """Before a new question."""
         self._newest.clear()
+        self._requests.clear()
 
     @contextmanager
     def recalled(self) -> Iterator[None]:
@@ -81,7 +85,10 @@ class ForgettingLedger:
         raise RuntimeError("an answer of the benchmark failed")
 
     def statement(self, charge_id: int) -> ReceiptStatement:
-        return self._real.statement(charge_id)
+        """Of what the statement bought: the names of its request, which tell norms from the answer; the rest was never charged."""
+        request = self._requests[charge_id]
+        who, name = request.analyst, request.request_id or ""
+        return ReceiptStatement("", "", charge_id, who, name, request.digest, "", request.cost.loss, request.cost.delta, 0, "", "")
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         return self._real.history(limit=limit)
