@@ -168,8 +168,11 @@ class QueryToBound:
 
     @property
     def of_units(self) -> bool:
-        """Whether units have hardly more than one row, which was made of several: their values may be large, their counts are not."""
-        return self.rules >= 2 and self.shape.rows_per_unit < ROWS_WORTH_MEASURING <= self.shape.widest
+        """Whether units have hardly more than one row, which was made of several: their values may be large, their counts are not.
+
+        Discovered groups that hardly any unit has two of are found by counting units, and then nothing is clipped.
+        """
+        return self.rules >= 2 and self.cells is not None and self.shape.rows_per_unit < ROWS_WORTH_MEASURING <= self.shape.widest
 
     @property
     def is_worth_measuring(self) -> bool:
