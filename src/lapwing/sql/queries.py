@@ -268,7 +268,7 @@ class Queries:
             if inner is not None:
                 self.tables.alias(inner)  # the alias of the pivoted query: nothing outside can refer to it
             if not isinstance(item, NoisyItem) or len(pivots) != 1 or type(pivots[0]) is not exp.Pivot:
-                hint = "use an aggregate with FILTER for each column"
+                hint = "use one aggregate with FILTER for each column"
                 raise self.session.refuse("sql-unsupported", "PIVOT works only on an answer, and only once", node=node, hint=hint)
             table, alias = self.over_answers.pivoted(pivots[0], item, environment)
         return Called(table, "" if alias is None else self.tables.alias(alias), node)
