@@ -139,6 +139,7 @@ class RequestMiddleware:
             return
         app_state: AppState = scope["app"].state.app_state
         number, state, status, started = secrets.token_hex(8), scope.setdefault("state", {}), [500], [False]
+        counted = [False]
 
         def caller() -> dict[str, str]:
             """What the audit log records about the caller, as far as it is known yet."""
@@ -149,7 +150,15 @@ class RequestMiddleware:
         notes, began = state.setdefault("notes", CallNotes(lambda: app_state.audit.begin(**caller()))), time.time_ns()
         limit = _Limited(receive, app_state.configuration.limits.body_bytes_max, state)
 
+        def count() -> None:
+            """Count the reply before its end is sent: whoever has read a reply finds it in the next scrape."""
+            if not counted[0]:
+                counted[0] = True
+                app_state.metrics.replied(method, _route(scope), status[0], state.get("code"))
+
         async def reply(message: Message) -> None:
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
+                count()
             if message["type"] == "http.response.start":
                 status[0], started[0] = message["status"], True
                 said = {name.lower() for name, _ in message["headers"]}  # a page sets its own content security policy
@@ -166,8 +175,8 @@ class RequestMiddleware:
             if not started[0]:
                 await failed(scope, receive, reply)
         finally:
+            count()
             route = _route(scope)
-            app_state.metrics.replied(method, route, status[0], state.get("code"))
             if not route.startswith("/health") and not state.get("is_file_of_pages"):  # these are the same for everybody
                 said, seen = caller(), state.get("seen_data_set", "")
                 call = RepliedCall(method, route, status[0], state.get("code"), said["act"], seen, number, began, time.time_ns())
