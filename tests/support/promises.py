@@ -144,6 +144,14 @@ BARS: dict[str, Promise] = {
         of_round=8,
         before=Limit(8, 0.875),
     ),
+    "bars beside quantiles": Watched(
+        "statistical/test_quantile_bars.py::test_bars_of_counts_and_sums_beside_quantiles_hold_the_truth",
+        "bars of 95 % hold counts, sums, averages and medians of one statement",
+        kept=0.95,
+        most=75,
+        of_round=16,
+        before=Limit(16, 0.875),
+    ),
     "intervals of real answers": Coverage(
         "statistical/test_mechanisms.py::test_intervals_of_real_answers_cover",
         "intervals of 90 % of randomised responses hold, for each answer",

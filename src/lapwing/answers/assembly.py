@@ -203,19 +203,24 @@ def _part(part: Part, planned: PlannedStatement, released: Released | None, conf
     marks: list[Marks] = [[] for _ in part.recipes]
     rows: list[NoisyRow] = []
     for one in shown:
-        table, terms, query = one.table, one.level.terms, planned.certified.queries[one.part.number or 0]
+        table, terms = one.table, one.level.terms
         for i, recipe in enumerate(one.part.recipes):
+            measuring, noisy = one.part, table
+            if isinstance(recipe, QuantileMeasure) and one.part.quantiles is not None:
+                measuring = one.part.quantiles
+                noisy = released.tables[measuring.number or 0]
+            query = planned.certified.queries[measuring.number or 0]
             if isinstance(recipe, CountMeasure | SumMeasure) and recipe.vector in one.part.scaled:
                 found = scaled_estimates(recipe, one.part, released, planned, confidence=confidence)
             else:
                 rules = planned.facts.planning_rules
-                found = estimates_of(recipe, one.part, table, query, confidence=confidence, terms=terms, rules=rules)
+                found = estimates_of(recipe, measuring, noisy, query, confidence=confidence, terms=terms, rules=rules)
             void = one.part.nothing_to_sum.get(i, frozenset())
             if void:
                 found = [Estimate(None, None) if group in void else each for group, each in zip(table.groups, found, strict=True)]
             own: Marks = [None] * len(found)
             if withholding:
-                own = Judged(one.part, query, table, terms).marks(recipe, found, confidence=confidence)
+                own = Judged(measuring, query, noisy, terms).marks(recipe, found, confidence=confidence)
             own = [None if group in void else mark for group, mark in zip(table.groups, own, strict=True)] if void else own
             pairs = zip(found, own, strict=True)
             estimates[i] += [Estimate(None, None) if mark is CellMark.MEANINGLESS else estimate for estimate, mark in pairs]

@@ -199,16 +199,17 @@ def _explained(
         if isinstance(recipe, AverageMeasure):
             error = _average_error(query, recipe, rows_in_group(part, planned, units), confidence)
             lines.append(("average", f"{_called(statement, number, index)}: {error}"))
-    for name, how, ranks in quantile_errors(statement, number, part, query, confidence=confidence):
+    for name, how, ranks in quantile_errors(statement, number, part, planned, confidence=confidence):
         shown = shortened(name, NAME_LENGTH_MAX)
         lines.append(("selection", f"{shown}: {how}, within ±{figure(ranks)} ranks at {percent(float(confidence))}"))
-    withheld = list(withheld_quantiles(statement, number, part, query))
+    withheld = list(withheld_quantiles(statement, number, part, planned))
     lines += [("withheld", _withheld(item)) for item in withheld]
     for index, end in part.ends.items():
         lines.insert(2, ("clamping", f"{_called(statement, number, index)}: each {unit} adds at most {figure(float(end))}"))
-    lost = _lost(part, query, unit)
-    if lost:
+    if lost := _lost(part, query, unit):
         lines.append(("predicted", lost))
+    if part.quantiles is not None:
+        lines += _separate_lines("quantiles", statement, number, part.quantiles, planned, unit, confidence)
     if is_better_scaled(part):
         lines.append(("closer", "WITH PRIVACY (scaled_groups = true) is predicted to be clearly closer, by a model"))
     totals = []
@@ -258,16 +259,23 @@ def _explained_total(
     confidence: Fraction,
 ) -> tuple[list[tuple[str, str]], dict[str, Any]]:
     """Lines and values of a level of totals that is measured separately."""
-    query = planned.certified.queries[total.number or 0]
     keys = [_text_of(statement, f"q{number}.k{key}", NAME_LENGTH_MAX) or f"key {key + 1}" for key in kept]
     label = f"totals by {', '.join(keys)}" if keys else "total"
-    lines = [("bounding", f"{label}: {_bounding(total, query, unit, planned.facts)}")]
-    lines += [(name, f"{label}: {text}") for name, text in _noise_lines(statement, number, total, query, confidence)]
-    if lost := _lost(total, query, unit):
-        lines.append(("predicted", f"{label}: {lost}"))
+    lines = _separate_lines(label, statement, number, total, planned, unit, confidence)
     caps = {name: cut.choice.cap * float(cut.unit) for name, cut in total.cuts.items()}
     errors = errors_of_part(statement, number, total, planned, units=units)
     return lines, {"keys": keys, "groups": len(total.groups or ()), "predicted_error": errors, "caps": caps, "lost": total.lost}
+
+
+def _separate_lines(
+    label: str, statement: Statement, number: int, part: Part, planned: PlannedStatement, unit: str, confidence: Fraction
+) -> list[tuple[str, str]]:
+    """Lines of what a query of its own measures: its bound, its noise, and what is predicted to be cut."""
+    query = planned.certified.queries[part.number or 0]
+    lines = [("bounding", _bounding(part, query, unit, planned.facts)), *_noise_lines(statement, number, part, query, confidence)]
+    if lost := _lost(part, query, unit):
+        lines.append(("predicted", lost))
+    return [(name, f"{label}: {text}") for name, text in lines]
 
 
 def _noise_lines(statement: Statement, number: int, part: Part, query: CertifiedQuery, confidence: Fraction) -> list[tuple[str, str]]:

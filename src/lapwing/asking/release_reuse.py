@@ -208,10 +208,11 @@ def _sub_totals_as_short(
 def _fresh_widths(part: Part, planned: PlannedStatement, confidence: Fraction) -> dict[str, float]:
     if part.number is None:
         return {}
-    query = planned.certified.queries[part.number]
+    query, of_quantiles = (planned.certified.queries[each.number or 0] for each in (part, part.of_quantiles))
     found = {item.vector.name: float(half_width(item.vector.law, confidence=confidence) * item.step) for item in query.vectors}
     errors = {
-        item.quantiles.name: rank_errors(item.mechanism, confidence=confidence, rows_max=query.shape.rows_max) for item in query.quantiles
+        item.quantiles.name: rank_errors(item.mechanism, confidence=confidence, rows_max=of_quantiles.shape.rows_max)
+        for item in of_quantiles.quantiles
     }
     for number, recipe in enumerate(part.recipes):
         if isinstance(recipe, QuantileMeasure):

@@ -32,10 +32,11 @@ from lapwing.planning.measures import CountMeasure, Measured, measured
 from lapwing.planning.per_unit_values import narrowed
 from lapwing.planning.planned import GroupLimits, Part
 from lapwing.planning.quantile_bars import rank_noise
+from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.value_ranges import ranges_of
 from lapwing.planning.vector_bounds import QueryToBound, wanted_norms
 from lapwing.planning.vector_noise import KEY_SHARES
-from lapwing.statements import AggregateKind, PrivateQuery, scans_of
+from lapwing.statements import QUANTILES, AggregateKind, PrivateQuery, scans_of
 
 LISTED_BEFORE = 20_000
 """Most listed values of a key before there was a setting: older versions keep this limit."""
@@ -98,6 +99,18 @@ class Draft:
         if groups == ():  # no row can meet the conditions: there is nothing to measure
             return Draft(query, shape, replace(needed, measures={}, quantiles={}), groups, lost, too_many, nothing, {})
         return Draft(query, shape, needed, groups, lost, too_many, nothing, centres_of(needed, query.source, facts, known.profiles))
+
+    def split(self, facts: Facts) -> tuple[Draft, Draft | None]:
+        """What it counts and adds up, and its quantiles as a draft of their own; None if both are best bounded together.
+
+        Quantiles need a low limit on the rows of a unit, counts and sums a high bound from norms. Groups that are discovered are
+        discovered once, and totals of ROLLUP have one query, so these keep one bound.
+        """
+        if not _is_splittable(self.query, facts) or self.groups is None or self.shape.rows_per_unit == 1 or not self.vectors:
+            return self, None
+        of_quantiles = tuple(recipe for recipe in self.needed.recipes if isinstance(recipe, QuantileMeasure))
+        quantiles = replace(self, needed=replace(self.needed, measures={}, recipes=of_quantiles), centres={}, nothing_to_sum={})
+        return replace(self, needed=replace(self.needed, quantiles={})), quantiles
 
     def query_to_bound(self, known: PlanningFacts) -> QueryToBound:
         """The query for which bounds are chosen from norms."""
@@ -196,6 +209,16 @@ class Draft:
             loss_weight=weight_of(needed, of_noise=False),
             noise_weight=weight_of(needed, of_noise=True),
         )
+
+
+def most_queries(query: PrivateQuery, facts: Facts) -> int:
+    """The maximum number of queries that measure the groups of one private query."""
+    return 2 if _is_splittable(query, facts) else 1
+
+
+def _is_splittable(query: PrivateQuery, facts: Facts) -> bool:
+    """Whether it has quantiles beside other aggregates."""
+    return facts.planning_rules >= 2 and query.levels is None and len({item.kind in QUANTILES for item in query.aggregates}) == 2
 
 
 def _nothing_to_sum(

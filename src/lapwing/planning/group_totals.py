@@ -11,15 +11,20 @@ from lapwing.planning.planned import Part
 from lapwing.planning.ratio_estimator import GroupsAndTotals, Scaling, nothing_to_scale, paired, require_scalable, total_query
 
 
-def totals_of(drafts: Sequence[Draft], known: PlanningFacts, finder: GroupFinder) -> tuple[list[Draft], dict[int, GroupsAndTotals]]:
-    """Drafts of the totals to which groups are scaled, to be appended to the others; and each pair by the number of its query of groups."""
+def totals_of(
+    drafts: Sequence[Draft], known: PlanningFacts, finder: GroupFinder, *, queries: int
+) -> tuple[list[Draft], dict[int, GroupsAndTotals]]:
+    """Drafts of the totals to which groups are scaled, to be appended to the others; and each pair by the number of its query of groups.
+
+    ``queries``: the most queries of the statement.
+    """
     totals: list[Draft] = []
     pairs: dict[int, GroupsAndTotals] = {}
     for number, draft in enumerate(drafts):
         query = total_query(draft.query, draft.needed)
         if query is not None:
             require_scalable(draft.query, None if draft.groups is None else len(draft.groups), known.facts.account)
-            total = Draft.of(query, known, finder, queries=2 * len(drafts))
+            total = Draft.of(query, known, finder, queries=queries)
             pairs[number] = paired(draft.needed, total.needed, len(drafts) + len(totals))
             totals.append(total)
     if not pairs:

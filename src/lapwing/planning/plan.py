@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from lapwing.contribution.model import ContributionModel
 from lapwing.contribution.rows_per_unit import Contributions
 from lapwing.errors import Refused
-from lapwing.kernel.certify import certify
+from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan, UnitNorms
 from lapwing.planning.drafting_by_norms import drafted_by_norms, norm_bounds
 from lapwing.planning.drafting_by_rows import drafted_by_rows
-from lapwing.planning.drafts import Draft, DraftedPart, PlanningFacts
+from lapwing.planning.drafts import Draft, DraftedPart, PlanningFacts, most_queries
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.group_totals import scaled_parts, totals_of
-from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
+from lapwing.planning.planned import GroupLimits, Part, PlannedStatement, Price
 from lapwing.planning.ratio_estimator import GroupsAndTotals
-from lapwing.planning.separate_totals import TotalDraft, is_better, most_queries, share_of_totals, total_drafts
+from lapwing.planning.separate_totals import TotalDraft, is_better, most_levels, share_of_totals, total_drafts
 from lapwing.planning.vector_noise import KEY_SHARES
 from lapwing.statements import PrivateQuery
 
@@ -29,20 +29,30 @@ class DraftedStatement:
 
     known: PlanningFacts
     drafts: list[Draft]
-    beside: list[Draft]
-    """Totals to which groups are scaled, measured as further queries."""
+    """One for each private query; then totals to which groups are scaled, and quantiles that are measured as queries of their own."""
+    quantiles: Mapping[int, int]
+    """By number of a private query: the number of the draft of its quantiles."""
     pairs: Mapping[int, GroupsAndTotals]
     apart: list[TotalDraft]
     scaled_groups: bool
+    queries: int
+    """How many private queries the statement has: its first drafts."""
 
     @staticmethod
     def of(queries: Sequence[PrivateQuery], known: PlanningFacts, finder: GroupFinder, *, scaled_groups: bool = False) -> DraftedStatement:
         """The drafts of these queries, or ``Refused``. With ``scaled_groups``, counts and sums of groups are scaled to totals."""
-        most = len(queries) * 2 if scaled_groups else sum(map(most_queries, queries))
-        drafts = [Draft.of(query, known, finder, queries=most) for query in queries]
-        beside, pairs = totals_of(drafts, known, finder) if scaled_groups else ([], {})
+        own = sum(most_queries(query, known.facts) for query in queries)
+        most = own + sum(1 if scaled_groups else most_levels(query) for query in queries)
+        split = [Draft.of(query, known, finder, queries=most).split(known.facts) for query in queries]
+        drafts = [draft for draft, _ in split]
+        totals, pairs = totals_of(drafts, known, finder, queries=most) if scaled_groups else ([], {})
         apart = [] if scaled_groups else [total for number, draft in enumerate(drafts) for total in total_drafts(number, draft)]
-        return DraftedStatement(known, drafts, beside, pairs, apart, scaled_groups)
+        drafts, quantiles = [*drafts, *totals], dict[int, int]()
+        for number, (_, of_quantiles) in enumerate(split):
+            if of_quantiles is not None:
+                quantiles[number] = len(drafts)
+                drafts.append(of_quantiles)
+        return DraftedStatement(known, drafts, quantiles, pairs, apart, scaled_groups, len(queries))
 
     def plan(self, price: Price, norms: Mapping[UnitNorms, ContributionModel]) -> PlannedStatement:
         """The plan with the least predicted error for the price; its certified cost is at most the price.
@@ -52,19 +62,16 @@ class DraftedStatement:
         ROLLUP and the like are added up from the groups, or measured separately if that is predicted to be clearly better.
         """
         known, drafts, apart = self.known, self.drafts, self.apart
-        planned = _measured([*drafts, *self.beside], known, price, norms, self.pairs)
+        planned = _measured(drafts, known, price, norms, self.pairs)
         wanted = dict.fromkeys(norm for item in planned for norm in item.wanted)
         if wanted:
             totals = _measured([total.draft for total in apart], known, price, norms)
             wanted |= dict.fromkeys(norm for item in totals for norm in item.wanted)
-        with_totals = _with_totals(drafts, apart, known, price, norms)
-        if with_totals is not None:
-            return replace(with_totals, wanted=tuple(wanted))
-        queries_measured = tuple(item.query for item in planned if item.query is not None)
-        certified = certify(Plan(queries_measured), known.facts) if queries_measured else None
-        return PlannedStatement(
-            certified, tuple(item.part for item in planned[: len(drafts)]), known.facts, tuple(wanted), self.scaled_groups
-        )
+        separate = _with_totals(drafts, apart, known, price, norms)
+        measured = tuple(item.query for item in planned if item.query is not None)
+        certified, parts = separate or (certify(Plan(measured), known.facts) if measured else None, [item.part for item in planned])
+        with_quantiles = [replace(part, quantiles=parts[of] if (of := self.quantiles.get(n)) else None) for n, part in enumerate(parts)]
+        return PlannedStatement(certified, tuple(with_quantiles[: self.queries]), known.facts, tuple(wanted), self.scaled_groups)
 
 
 def plan_statement(
@@ -86,7 +93,7 @@ def plan_statement(
 
 def _with_totals(
     drafts: list[Draft], totals: list[TotalDraft], known: PlanningFacts, price: Price, norms: Mapping[UnitNorms, ContributionModel]
-) -> PlannedStatement | None:
+) -> tuple[Certified, list[Part]] | None:
     """The plan that measures separately those totals for which that is clearly better; None if there are none or it is too much work."""
     while totals:
         share = share_of_totals(drafts, totals)
@@ -99,12 +106,12 @@ def _with_totals(
             totals = better  # fewer of them leave more of the price to the groups: repeat the choice
             continue
         levels = [{total.kept: item.part for total, item in pairs if total.of == number} for number in range(len(drafts))]
-        parts = tuple(replace(item.part, apart=of) for item, of in zip(planned, levels, strict=True))
+        parts = [replace(item.part, apart=of) for item, of in zip(planned, levels, strict=True)]
         try:
             certified = certify(Plan(tuple(item.query for item in (*planned, *apart) if item.query is not None)), known.facts)
         except Refused:
             return None
-        return PlannedStatement(certified, parts, known.facts)
+        return certified, parts
     return None
 
 

@@ -75,6 +75,8 @@ class Part:
     apart: Mapping[tuple[int, ...], Part] = field(default_factory=dict)
     """Levels of ROLLUP and the like that are measured separately, by the numbers of their keys: each is a part of its own."""
 
+    quantiles: Part | None = None
+    """Its quantiles, if a query of their own measures them: they need a lower limit on the rows of a unit than counts and sums."""
     bars: MeasuredBars | None = None
     """What was measured for the error bars of quantiles; None where there are no quantiles, or under rules by which they have no bars."""
 
@@ -86,6 +88,11 @@ class Part:
     def centre(self, total: str) -> int:
         """The centre of the sum of an average, in integers of its grid."""
         return next(item.offset for item in self.recipes if isinstance(item, AverageMeasure) and item.total == total)
+
+    @property
+    def of_quantiles(self) -> Part:
+        """The part that measures its quantiles."""
+        return self if self.quantiles is None else self.quantiles
 
     @property
     def known(self) -> bool:
@@ -129,8 +136,9 @@ class PlannedStatement:
 
     @property
     def parts_and_totals(self) -> tuple[Part, ...]:
-        """All parts, and the separately measured totals as parts of their own."""
-        return tuple(each for part in self.parts for each in (part, *part.apart.values()))
+        """All parts, and the separately measured totals and quantiles as parts of their own."""
+        separate = [(part, *part.apart.values(), *([] if part.quantiles is None else [part.quantiles])) for part in self.parts]
+        return tuple(each for parts in separate for each in parts)
 
     def shape(self, part: Part) -> Shape:
         """Public properties of a part's rows before bounding."""

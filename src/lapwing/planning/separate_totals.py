@@ -40,9 +40,9 @@ class TotalDraft:
     """The number of finest groups in a total."""
 
 
-def most_queries(query: PrivateQuery) -> int:
-    """The maximum number of queries that measure one private query."""
-    return 1 + min(len(_coarser(query)), LEVELS_MOST)
+def most_levels(query: PrivateQuery) -> int:
+    """The maximum number of separately measured levels of one private query."""
+    return min(len(_coarser(query)), LEVELS_MOST)
 
 
 def _coarser(query: PrivateQuery) -> tuple[tuple[int, ...], ...]:

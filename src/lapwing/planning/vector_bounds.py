@@ -24,6 +24,7 @@ from lapwing.kernel.stability import Shape
 from lapwing.planning.centres import OFF_CENTRE, Centre, caps_of_centred, fitted_profile, of_sum
 from lapwing.planning.measures import AverageMeasure, CountMeasure, Measured, Recipe, SumMeasure
 from lapwing.planning.per_unit_values import kinds_behind, kinds_of
+from lapwing.planning.variances import Moments
 
 GROUPS_GUESSED = 10
 """Assumed number of groups that hold most of the released total, if they are discovered: the largest are released."""
@@ -151,7 +152,7 @@ class QueryToBound:
     @property
     def is_measurable(self) -> bool:
         """Whether all that is measured are counts, sums and averages that have norms."""
-        plain = all(isinstance(recipe, CountMeasure | SumMeasure | AverageMeasure) for recipe in self.needed.recipes)
+        plain = not any(isinstance(recipe, Moments) for recipe in self.needed.recipes)
         return plain and not self.needed.quantiles and are_measurable(self.keys, list(self.measured().values()), self.shape)
 
     def largest_norm(self) -> int:

@@ -50,12 +50,21 @@ def test_statements_about_a_whole_table_buy_no_norms(clinic: DataSet, sql: str) 
     assert clinic.ask(sql, epsilon="0.5").cost.free
 
 
-def test_a_count_beside_a_quantile_says_that_it_is_better_alone(clinic: DataSet) -> None:
-    """Both share the bound that suits the quantile: the count lacks many rows, and its bar does not reach to them."""
+def test_a_count_beside_a_quantile_has_the_bound_of_a_count(clinic: DataSet) -> None:
+    explained = dict(clinic.explain("SELECT COUNT(*) AS n, MEDIAN(cost) AS m FROM visits", epsilon="0.5").lines)
+    assert explained["bounding"].startswith("quantiles: ranked"), "the last of two"
     mixed = clinic.ask("SELECT COUNT(*) AS n, MEDIAN(cost) AS m FROM visits", epsilon="0.5")
+    assert not any("statement of their own" in note for note in mixed.notes)
+    assert any("the error bars reach to it" in note for note in mixed.notes)
+
+
+def test_a_count_beside_a_quantile_of_discovered_groups_says_that_it_is_better_alone(clinic: DataSet) -> None:
+    """Both share the bound that suits the quantile: the count lacks many rows, and its bar does not reach to them."""
+    mixed = clinic.ask("SELECT drug, COUNT(*) AS n, MEDIAN(dose_mg) AS m FROM prescriptions GROUP BY drug", epsilon="0.5")
     assert any(note.endswith("in a statement of their own, and the bars of the other columns do") for note in mixed.notes)
-    for sql in (COUNT, "SELECT MEDIAN(cost) AS m FROM visits"):
-        assert not any("statement of their own" in note for note in clinic.ask(sql, epsilon="0.5").notes)
+    for column in ("COUNT(*)", "MEDIAN(dose_mg)"):
+        alone = clinic.ask(f"SELECT drug, {column} AS v FROM prescriptions GROUP BY drug", epsilon="0.5")
+        assert not any("statement of their own" in note for note in alone.notes)
 
 
 @pytest.mark.parametrize("sql", [f"{COUNT} WHERE minutes > 30", "SELECT clinic_id, COUNT(*) AS n FROM visits GROUP BY clinic_id"])

@@ -39,13 +39,19 @@ PRICES = (Fraction(1, 10_000), Fraction(1, 400), Fraction(1, 25))
 """About those of epsilon 0.1, 0.5 and 2."""
 
 
-def planned(*aggregates: Aggregate, key: Expression | None = None, price: Fraction = PRICES[1], rules: int = 2) -> PlannedStatement:
-    facts = Facts(
-        "planning", 1, Neighbours.UNBOUNDED, Account.APPROXIMATE, {"t": TableFacts(COLUMNS, 128, 10**6)}, {}, planning_rules=rules
-    )
-    query = PrivateQuery(Scan("t", 128), () if key is None else (("k", key),), aggregates)
-    limits, finder = GroupLimits(1_000, 100), GroupFinder(evaluate)
-    return plan_query(query, facts, Price(price, Fraction(0)), contributions={"t": HEAVY}, units=None, limits=limits, finder=finder)
+def planned(
+    *aggregates: Aggregate,
+    key: Expression | None = None,
+    price: Fraction = PRICES[1],
+    rules: int = 2,
+    rows_per_unit: int = 128,
+    cells_max: int = 1_000,
+) -> PlannedStatement:
+    table = TableFacts(COLUMNS, rows_per_unit, 10**6)
+    facts = Facts("planning", 1, Neighbours.UNBOUNDED, Account.APPROXIMATE, {"t": table}, {}, planning_rules=rules)
+    query = PrivateQuery(Scan("t", rows_per_unit), () if key is None else (("k", key),), aggregates)
+    limits, finder, delta = GroupLimits(cells_max, 100), GroupFinder(evaluate), Fraction(1, 10**7)
+    return plan_query(query, facts, Price(price, delta), contributions={"t": HEAVY}, units=None, limits=limits, finder=finder)
 
 
 def quantile(share: Fraction = Fraction(1, 2), column: str = "age") -> Aggregate:
@@ -97,8 +103,25 @@ def test_rules_of_earlier_versions_measure_nothing_beside_quantiles() -> None:
 
 
 def test_values_that_are_counted_are_not_counted_again() -> None:
-    (query,) = planned(Aggregate(AggregateKind.COUNT), quantile()).certified.queries
+    (query,) = planned(Aggregate(AggregateKind.COUNT), quantile(), rows_per_unit=1).certified.queries
     assert [vector.vector.name for vector in query.vectors] == ["v0"]
+
+
+@pytest.mark.parametrize("key", [None, Column("region")])
+def test_counts_and_quantiles_of_many_rows_have_a_bound_each(key: Expression | None) -> None:
+    plan = planned(Aggregate(AggregateKind.COUNT), quantile(), key=key)
+    counts, quantiles = plan.certified.queries
+    assert plan.only.number == 0 and plan.only.quantiles is not None and plan.only.of_quantiles.number == 1
+    assert [vector.vector.name for vector in counts.vectors] == ["v0"] and not counts.quantiles
+    assert [vector.vector.name for vector in quantiles.vectors] == ["n0"] and len(quantiles.quantiles) == 3
+    assert quantiles.shape.rows_per_unit < plan.only.choice.limit
+    assert 0.98 * charge_loss(PRICES[1]) < plan.certified.cost.loss <= charge_loss(PRICES[1])
+
+
+def test_quantiles_of_discovered_groups_and_of_earlier_versions_stay_beside_counts() -> None:
+    for plan in (planned(Aggregate(AggregateKind.COUNT), quantile(), key=Column("age"), cells_max=10), planned(quantile(), rules=1)):
+        (_,) = plan.certified.queries
+        assert plan.only.quantiles is None and plan.only.of_quantiles is plan.only
 
 
 def test_errors_where_values_are_spread_are_below_the_bound_for_all() -> None:

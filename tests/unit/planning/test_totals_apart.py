@@ -18,7 +18,7 @@ from lapwing.kernel.neighbours import Neighbours
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
 from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
-from lapwing.planning.separate_totals import LEVELS_MOST, SHARES_MOST, most_queries
+from lapwing.planning.separate_totals import LEVELS_MOST, SHARES_MOST, most_levels
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
 LOSS = Fraction(1, 10)
@@ -80,7 +80,7 @@ def test_not_too_many_levels_are_measured_apart_and_the_groups_keep_half() -> No
     cube = tuple(tuple(key for key in range(3) if bits >> key & 1) for bits in range(7, -1, -1))
     query = rolled("town", "sex", "year", levels=cube)
     plan = planned(query)
-    assert len(plan.only.apart) == LEVELS_MOST and most_queries(query) == LEVELS_MOST + 1
+    assert len(plan.only.apart) == LEVELS_MOST and most_levels(query) == LEVELS_MOST
     alone = planned(replace(query, levels=None)).certified.queries[0].vectors[0].vector.law.scale
     fine = plan.certified.queries[0].vectors[0].vector.law.scale
     assert float(fine / alone) == pytest.approx(float(1 / (1 - SHARES_MOST)) ** 0.5, rel=1e-6)

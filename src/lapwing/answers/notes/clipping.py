@@ -21,6 +21,7 @@ SMALLEST_SHARE = 0.001
 def loss_notes(planned: PlannedStatement, released: Released, *, unit: str) -> tuple[str, ...]:
     """One note for each query that is bounded, the same ones once."""
     notes = [_of_part(part, planned, released, unit) for part in planned.parts if part.number is not None]
+    notes += [_of_part(part.quantiles, planned, released, unit) for part in planned.parts if part.quantiles is not None]
     totals = [_of_part(total, planned, released, unit) for part in planned.parts for total in part.apart.values()]
     notes += [f"of totals, {note}" for note in totals if note]
     notes += [_of_scaling(part, unit) for part in planned.parts]

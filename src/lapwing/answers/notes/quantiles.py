@@ -19,9 +19,10 @@ from lapwing.statements import Statement
 
 
 def quantile_errors(
-    statement: Statement, number: int, part: Part, query: CertifiedQuery, *, confidence: Fraction
+    statement: Statement, number: int, part: Part, planned: PlannedStatement, *, confidence: Fraction
 ) -> Iterator[tuple[str, str, int]]:
     """For every quantile of a private query: its own text, the answered target, and its error in ranks."""
+    query = _measured(part, planned)
     sets = {item.quantiles.name: item.mechanism for item in query.quantiles}
     errors = {name: rank_errors(tree, confidence=confidence, rows_max=query.shape.rows_max) for name, tree in sets.items()}
     for index, recipe in enumerate(part.recipes):
@@ -49,14 +50,13 @@ def quantile_notes(statement: Statement, planned: PlannedStatement, *, confidenc
     for number, part in enumerate(planned.parts):
         if part.number is None or planned.measured is None:
             continue
-        query = planned.measured.queries[part.number]
-        for name, how, ranks in quantile_errors(statement, number, part, query, confidence=confidence):
+        for name, how, ranks in quantile_errors(statement, number, part, planned, confidence=confidence):
             whose = " of each group" if part.query.keys else ""
             notes.append(f"{name} is answered as {how}{whose}, within {ranks:,} ranks at {float(confidence):.0%}")
         notes += [
             f"{item.name} is withheld (NULL) {item.where}"
-            for item in withheld_quantiles(statement, number, part, query)
-            if item.is_predicted or query.query.keys
+            for item in withheld_quantiles(statement, number, part, planned)
+            if item.is_predicted or part.query.keys
         ]
     return tuple(dict.fromkeys(notes))
 
@@ -82,14 +82,20 @@ class WithheldBelow:
         return f"below about {figure(self.needed, digits=2)} rows within the bound"
 
 
-def withheld_quantiles(statement: Statement, number: int, part: Part, query: CertifiedQuery) -> Iterator[WithheldBelow]:
+def withheld_quantiles(statement: Statement, number: int, part: Part, planned: PlannedStatement) -> Iterator[WithheldBelow]:
     """For every quantile that may be withheld: the number of rows, of those within the bound, from which it is shown."""
-    if part.bars is None:
+    bars, query = part.of_quantiles.bars, _measured(part, planned)
+    if bars is None:
         return
     for index, recipe in enumerate(part.recipes):
         if isinstance(recipe, QuantileMeasure):
-            needed = rows_to_be_shown(part.bars, query, recipe.quantiles, recipe.target)
-            yield WithheldBelow(_name(statement, number, index), needed, part.bars.rows)
+            needed = rows_to_be_shown(bars, query, recipe.quantiles, recipe.target)
+            yield WithheldBelow(_name(statement, number, index), needed, bars.rows)
+
+
+def _measured(part: Part, planned: PlannedStatement) -> CertifiedQuery:
+    """The query that measures the quantiles of a part."""
+    return planned.certified.queries[part.of_quantiles.number or 0]
 
 
 def _name(statement: Statement, number: int, index: int) -> str:
