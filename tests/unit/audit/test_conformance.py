@@ -115,9 +115,9 @@ def test_the_noise_that_is_left_cannot_fail_a_statement(worlds: Worlds, name: st
     """At epsilon 10^7 it could: 3.45 in the empty groups of c37, which may hold 0.5. At most 100 cells, each beyond with 10^-15."""
     sure = 1 - Fraction(1, 10**15)
     sql = dict(_compared(worlds))[name]
-    statement, planned = plan_of(worlds.pure.curator, sql, LIMIT_EPSILON_SUMS)
-    worlds.limit(sql)  # also sees to it that there is budget
-    released = worlds.pure.curator.answer(planned.certified.plan, summary=sql).released
+    curator = worlds.pure_with(LIMIT_EPSILON_SUMS).curator
+    statement, planned = plan_of(curator, sql, LIMIT_EPSILON_SUMS)
+    released = curator.answer(planned.certified.plan, summary=sql).released
     names = [(number, column.name) for number, table in enumerate(released.tables) for column in table.columns]
     assert sum(len(table.groups) or 1 for table in released.tables) * len(names) <= 100
     middle = _values(planned, released, statement.post)

@@ -167,10 +167,14 @@ class Worlds:
                 self.ordinary.close()
                 self.ordinary = self._another("")
             return self.ordinary.ask(sql, epsilon=LIMIT_EPSILON_GAUSSIAN, dialect=dialect).table
+        return self.pure_with(epsilon).ask(sql, epsilon=epsilon, dialect=dialect).table
+
+    def pure_with(self, epsilon: int) -> DataSet:
+        """The data set without delta, with a new budget if less than ``epsilon`` is left."""
         if self._is_spent(self.pure, epsilon):
             self.pure.close()
             self.pure = self._another("0")
-        return self.pure.ask(sql, epsilon=epsilon, dialect=dialect).table
+        return self.pure
 
     def bare_rows(self, sql: str) -> list[Row]:
         """The result of bare DuckDB."""
@@ -213,7 +217,7 @@ class Worlds:
         return LIMIT_EPSILON_SUMS if noisy else LIMIT_EPSILON
 
     def _is_spent(self, data_set: DataSet, epsilon: int) -> bool:
-        """Whether the remaining budget is too small for another statement."""
+        """Whether the remaining budget is too small for ``epsilon``."""
         return (1 - data_set.budget.share_spent) * BUDGET_EPSILON < 1.01 * epsilon
 
     def _another(self, delta: str) -> DataSet:
