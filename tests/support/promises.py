@@ -152,6 +152,14 @@ BARS: dict[str, Promise] = {
         of_round=16,
         before=Limit(16, 0.875),
     ),
+    "bars of clipped expressions": Watched(
+        "statistical/test_clipped_expressions.py::test_bars_of_expressions_hold_the_truth_that_bounds_cut",
+        "bars of 95 % hold expressions over clipped counts and sums",
+        kept=0.95,
+        most=75,
+        of_round=16,
+        before=Limit(16, 0.875),
+    ),
     "intervals of real answers": Coverage(
         "statistical/test_mechanisms.py::test_intervals_of_real_answers_cover",
         "intervals of 90 % of randomised responses hold, for each answer",

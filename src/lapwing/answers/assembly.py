@@ -72,8 +72,9 @@ def assemble(
     if released is not None and all(part.number is not None for part in planned.parts) and has_computed(post):
         redrawn = []
         for part, seen, places in zip(planned.parts, parts, kept, strict=True):
-            apart = {level: _cells(total, released, confidence) for level, total in part.apart.items()}
-            redrawn.append(SimulatedRelease(part.query, _cells(part, released, confidence, places), seen.table, apart))
+            rules = planned.facts.planning_rules
+            apart = {level: _cells(total, released, confidence, rules=rules) for level, total in part.apart.items()}
+            redrawn.append(SimulatedRelease(part.query, _cells(part, released, confidence, places, rules=rules), seen.table, apart))
 
     def ratio(output: RatioOutput, above: int, below: int) -> Interval | None:
         return _ratio_of_cells(output, parts, above, below, confidence)
@@ -156,14 +157,18 @@ def _kept(part: NoisyPart, places: Sequence[int]) -> NoisyPart:
     return NoisyPart([part.rows[place] for place in places], estimates, part.table.take(pa.array(places, pa.int64())))
 
 
-def _cells(part: Part, released: Released, confidence: Fraction, places: Sequence[int] | None = None) -> NoisyCells:
+def _cells(part: Part, released: Released, confidence: Fraction, places: Sequence[int] | None = None, *, rules: int) -> NoisyCells:
     noisy = released.tables[part.number or 0]
     noisy = noisy if places is None else only(noisy, places)
     rows = {total: noisy.column(count) for total, count in part.centred.items()}
     missing = {
         column.name: missing_of(part, column, confidence=float(confidence), terms=1, rows=rows.get(column.name)) for column in noisy.columns
     }
-    return NoisyCells(part.recipes, noisy, missing, {name: scaled_column(part, name, released) for name in part.scaled})
+    clipped = {name for name, cells in missing.items() if any(cell.most or cell.below for cell in cells)} - part.scaled.keys()
+    pairs = {**part.together, **part.centred}
+    leaders = {name: other for name, other in pairs.items() if pairs.get(other) != name or other < name}  # some pairs are named both ways
+    clipped_with = {name: leaders.get(name, name) for name in clipped} if rules >= 2 else {}
+    return NoisyCells(part.recipes, noisy, missing, {name: scaled_column(part, name, released) for name in part.scaled}, clipped_with)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,11 @@ from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.variances import Moments
 from lapwing.statements import ROW, CellMark, ComputedOutput, PostProcess, PrivateQuery
 
-RUNS = (999, 239)
-"""Number of repetitions of post-processing, limited by the number of cells."""
-CELLS_MAX = (1_000, 5_000)
-"""Most noisy cells of an answer for this many runs. Larger answers have no computed error bars: each run computes all cells."""
+RUNS = (999, 239, 79)
+"""Number of repetitions of post-processing in each corner of what may be missing."""
+CELLS_MAX = (1_000, 10_000, 50_000)
+"""Most noisy cells of an answer, times corners, for this many runs. Larger answers have no computed error bars: each run computes all
+cells."""
 PAIRS_MAX = 5_000
 """Most pairs of rows of a join without an equality: each run pairs them all."""
 _SELECTING = re.compile(
@@ -63,9 +64,54 @@ class Redrawable(Protocol):
         """The number of noisy cells."""
         ...
 
-    def values(self, place: str, runs: int) -> list[Floats]:
-        """Values with redrawn noise by aggregate, run and row of the table."""
+    def clipped(self, place: str) -> set[str]:
+        """The places of columns of which something may be missing; columns that are clipped together have one place."""
         ...
+
+    def values(self, place: str, runs: int, missing: MissingShares) -> list[Floats]:
+        """Values with redrawn noise by aggregate, run and row of the table, and with these shares of what may be missing."""
+        ...
+
+
+class MissingShares:
+    """What share of the possibly missing amount each cell has in each run: evenly from 0 to 1, as under planning rules 1."""
+
+    def of(self, place: str, runs: int, groups: int) -> Floats:
+        """By run and group, for the column at this place."""
+        return np.repeat(((np.arange(runs) + 0.5) / runs)[:, None], groups, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Corner(MissingShares):
+    """All or nothing is missing of a cell, by a binary digit of its number."""
+
+    digit: int
+    otherwise: bool
+    """Whether a digit of 0 means all."""
+    places: Mapping[str, int]
+    """Numbers of the columns."""
+    by_group: bool
+    """Whether cells of different groups meet in an output, so that they have numbers of their own."""
+
+    def of(self, place: str, runs: int, groups: int) -> Floats:
+        """By run and group, for the column at this place."""
+        numbers = self.places[place] + len(self.places) * np.arange(groups) * self.by_group
+        return np.repeat(((numbers >> self.digit) & 1 != self.otherwise).astype(np.float64)[None, :], runs, axis=0)
+
+
+def corners_of(parts: Sequence[Redrawable], *, by_group: bool) -> list[MissingShares]:
+    """Corners in which any two cells miss both, none, and one or the other; one even spread where nothing may be missing.
+
+    Two different numbers differ in some binary digit. So an output that rises or falls with each of two cells, like their difference or
+    ratio, takes its largest and least values at these corners.
+    """
+    names = sorted({place for number, part in enumerate(parts) for place in part.clipped(str(number))})
+    if not names:
+        return [MissingShares()]
+    numbers = len(names) * (max(part.table.num_rows for part in parts) if by_group else 1)
+    digits = (numbers - 1).bit_length() + 1  # the last digit is 0 for all
+    places = {name: number for number, name in enumerate(names)}
+    return [Corner(digit, otherwise, places, by_group) for digit in range(digits) for otherwise in (False, True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +124,25 @@ class NoisyCells:
     """By column: the possible missing amount of each cell."""
     scaled: Mapping[str, ScaledColumn] = field(default_factory=dict)
     """Columns that are scaled to a total by a model."""
+    clipped_with: Mapping[str, str] = field(default_factory=dict)
+    """By column of which something may be missing: the column with which it is clipped, or itself. Empty under planning rules 1."""
 
-    def drawn(self, place: str, runs: int) -> dict[str, Floats]:
+    def clipped(self, place: str) -> set[str]:
+        """The places of columns of which something may be missing."""
+        return {f"{place} {name}" for name in self.clipped_with.values()}
+
+    def drawn(self, place: str, runs: int, missing: MissingShares) -> dict[str, Floats]:
         """Releases with redrawn noise by column, run and group, in the column's own unit."""
         cells, groups = {}, len(self.noisy.groups)
         for column in self.noisy.columns:
             noise = noise_by_place(column.law, f"{place} {column.name}", count=runs * groups).reshape(runs, groups)
             cells[column.name] = (np.array([float(value) for value in column.values]) - noise) * float(column.step)
             scaled = self.scaled.get(column.name)
-            cells[column.name] += _put_back(self.missing[column.name], runs) if scaled is None else 0.0
-            if scaled is not None:
+            if scaled is None:
+                with_it = self.clipped_with.get(column.name)
+                shares = MissingShares().of("", runs, groups) if with_it is None else missing.of(f"{place} {with_it}", runs, groups)
+                cells[column.name] += _put_back(self.missing[column.name], shares)
+            else:
                 cells[column.name] = scaled.redrawn(cells[column.name], f"{place} {column.name}")
         return cells
 
@@ -111,15 +166,19 @@ class SimulatedRelease:
         """The number of noisy cells."""
         return sum(len(each.noisy.groups) * max(len(each.noisy.columns), 1) for each in (self.cells, *self.apart.values()))
 
-    def values(self, place: str, runs: int) -> list[Floats]:
-        """Values with redrawn noise by aggregate, run and row of the table."""
-        drawn = self.cells.drawn(place, runs)
+    def clipped(self, place: str) -> set[str]:
+        """The places of columns of which something may be missing; columns that are clipped together have one place."""
+        return self.cells.clipped(place).union(*(cells.clipped(f"{place} {kept}") for kept, cells in self.apart.items()))
+
+    def values(self, place: str, runs: int, missing: MissingShares) -> list[Floats]:
+        """Values with redrawn noise by aggregate, run and row of the table, and with these shares of what may be missing."""
+        drawn = self.cells.drawn(place, runs, missing)
         if self.query.levels is None:
             return [redrawn_values(recipe, drawn) for recipe in self.cells.recipes]
         levels: list[list[Floats]] = []
         for kept in self.query.levels:
             if kept in self.apart:
-                own = self.apart[kept].drawn(f"{place} {kept}", runs)
+                own = self.apart[kept].drawn(f"{place} {kept}", runs, missing)
                 levels.append([redrawn_values(recipe, own) for recipe in self.apart[kept].recipes])
                 continue
             for level in levels_of(self.cells.noisy.groups, (kept,), keys=len(self.query.keys)):
@@ -138,17 +197,19 @@ def computed_intervals(
         for i, output in enumerate(post.outputs)
         if isinstance(output.derivation, ComputedOutput) and _is_number(answer, i) and not _SELECTING.search(output.sql)
     ]
-    cells = sum(part.size() for part in parts)
+    corners = corners_of(parts, by_group=post.rows_of is None)
+    cells = sum(part.size() for part in parts) * len(corners)
     runs = next((runs for runs, most in zip(RUNS, CELLS_MAX, strict=True) if cells <= most), 0)
     outside = int((1 - confidence) / 2 * (runs + 1))
     if not computed or outside < 1 or answer.num_rows == 0 or not _can_be_redrawn(parts, post):
         return {}
     again = replace(post, order_by=(), limit=None, offset=0)
     try:
-        table = post_process_runs([_drawn(part, str(number), runs) for number, part in enumerate(parts)], again, runs=runs)
+        every = [_drawn(part, str(number), runs, corners) for number, part in enumerate(parts)]
+        table = post_process_runs(every, again, runs=runs * len(corners))
     except Refused:
         return {}  # the answer is valid without an error bar
-    drawn_values = _by_row(table, answer, rows, computed, runs)
+    drawn_values = _by_row(table, answer, rows, computed, runs * len(corners))
     if drawn_values is None:
         return {}
     intervals = {}
@@ -156,7 +217,7 @@ def computed_intervals(
         shown = [None if value is None else float(value) for value in answer.column(output).to_pylist()]
         if all(value is None or np.all(drawn_values[i, row] == value) for row, value in enumerate(shown)):
             continue  # a key, or a constant
-        bars = [_interval(value, drawn_values[i, row], outside) for row, value in enumerate(shown)]
+        bars = [_interval(value, drawn_values[i, row].reshape(len(corners), runs), outside) for row, value in enumerate(shown)]
         if any(bar is not None for bar in bars):
             intervals[post.outputs[output].name] = bars
     return intervals
@@ -221,21 +282,22 @@ def _tuples(columns: Sequence[pa.ChunkedArray], count: int) -> list[tuple[Any, .
 
 
 def _interval(value: float | None, drawn: Floats, outside: int) -> Interval | None:
-    """All but the ``outside`` outermost values on either side; a run without a value counts as outside on both."""
+    """All but the ``outside`` outermost values on either side in each corner; a run without a value counts as outside on both."""
     if value is None:
         return None
     undefined = np.isnan(drawn)
-    lower = float(np.sort(np.where(undefined, -np.inf, drawn))[outside - 1])
-    upper = float(np.sort(np.where(undefined, np.inf, drawn))[-outside])
+    lower = float(np.sort(np.where(undefined, -np.inf, drawn))[:, outside - 1].min())
+    upper = float(np.sort(np.where(undefined, np.inf, drawn))[:, -outside].max())
     return Interval(min(lower, value), max(upper, value)) if math.isfinite(lower) and math.isfinite(upper) else None
 
 
-def _drawn(part: Redrawable, place: str, runs: int) -> pa.Table:
+def _drawn(part: Redrawable, place: str, runs: int, corners: Sequence[MissingShares]) -> pa.Table:
     """The input tables of post-processing with redrawn noise, concatenated, with the number of the run."""
     rows = part.table.num_rows
-    table = part.table.take(np.tile(np.arange(rows), runs))
-    for i, (recipe, drawn) in enumerate(zip(part.recipes, part.values(place, runs), strict=True)):
-        values = drawn.ravel()
+    table = part.table.take(np.tile(np.arange(rows), runs * len(corners)))
+    drawn = [part.values(place, runs, corner) for corner in corners]
+    for i, recipe in enumerate(part.recipes):
+        values = np.concatenate([of_corner[i].ravel() for of_corner in drawn])
         # Withheld groups are left out of every run, as of the answer.
         withheld = np.asarray(table.column(f"m{i}")) >= CellMark.MEANINGLESS.code
         undefined = np.isnan(values) | withheld
@@ -243,15 +305,14 @@ def _drawn(part: Redrawable, place: str, runs: int) -> pa.Table:
         # Whole values and their noise are far inside 63 bits; the ends make the conversion total whatever happens.
         numbers = np.clip(defined, -(2.0**62), 2.0**62).astype(np.int64) if is_whole(recipe) else defined
         table = table.set_column(table.schema.get_field_index(f"a{i}"), f"a{i}", pa.array(numbers, mask=undefined))
-    table = table.append_column(ROW, pa.array(np.tile(np.arange(rows), runs)))
-    return table.append_column(RUN, pa.array(np.repeat(np.arange(runs), rows)))
+    table = table.append_column(ROW, pa.array(np.tile(np.arange(rows), runs * len(corners))))
+    return table.append_column(RUN, pa.array(np.repeat(np.arange(runs * len(corners)), rows)))
 
 
-def _put_back(missing: Sequence[ClippingBias], runs: int) -> Floats:
-    """The missing amount, spread evenly over the runs: from 0 to all of it, or from its negative to its positive bound."""
-    shares = (np.arange(runs) + 0.5) / runs
+def _put_back(missing: Sequence[ClippingBias], shares: Floats) -> Floats:
+    """The missing amount by run and group: shares from 0 to all of it, or from its negative to its positive bound."""
     below, most = np.array([item.below for item in missing]), np.array([item.most for item in missing])
-    return np.asarray(np.outer(shares, most + below) - below)
+    return np.asarray(shares * (most + below) - below)
 
 
 def redrawn_values(recipe: Recipe, cells: dict[str, Floats]) -> Floats:

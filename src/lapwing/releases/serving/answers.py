@@ -17,7 +17,7 @@ from lapwing.answers.assembly import AssembledAnswer, check_pairs, has_computed,
 from lapwing.answers.estimates import Estimate
 from lapwing.answers.intervals import Interval, ratio_ends
 from lapwing.answers.ratio_estimator import FINE
-from lapwing.answers.simulated_intervals import redrawn_values
+from lapwing.answers.simulated_intervals import MissingShares, redrawn_values
 from lapwing.answers.simulation import Floats, noise_by_place
 from lapwing.answers.suppression import MARK_CONFIDENCE, Marks
 from lapwing.kernel.facts import Facts
@@ -321,7 +321,10 @@ class _RedrawnPart:
     def size(self) -> int:
         return self.part.sums.rows * len(_vectors(self.part.recipes))
 
-    def values(self, place: str, runs: int) -> list[Floats]:
+    def clipped(self, place: str) -> set[str]:
+        return set()
+
+    def values(self, place: str, runs: int, missing: MissingShares) -> list[Floats]:
         drawn = self.noise.drawn(runs)
         scales = self.part.sums.covered.scales
         cells = {
