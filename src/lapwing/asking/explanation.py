@@ -313,14 +313,16 @@ def _average_error(query: CertifiedQuery, recipe: AverageMeasure, rows: float | 
     """The noise of an average for groups of the publicly predicted size, otherwise for round sizes."""
     vectors = {item.vector.name: item for item in query.vectors}
     total = vectors[recipe.total]
-    width = float(half_width(total.vector.law, confidence=confidence) * total.step) * average_noise(recipe, vectors) / noise_of(total)
+    width = float(half_width(total.vector.law, confidence=confidence) * total.step)
+    if width:
+        width *= average_noise(recipe, vectors) / noise_of(total)
     of_group, most = "a group of " if query.query.keys else "", float(recipe.upper - recipe.lower) / 2
     sure = percent(float(confidence))
     if rows is not None:
         if rows < 1 or width / rows > most:
             return "lost in the noise at this price"
         return f"about ±{figure(width / rows, digits=2)} at {sure} for {of_group}{figure(rows, digits=2)} rows"
-    size = 10 ** max(math.ceil(math.log10(width / most)), 1) if most else 10  # the least round size with a usable error
+    size = 10 ** max(math.ceil(math.log10(width / most)), 1) if most and width else 10  # the least round size with a usable error
     first, second = (figure(width / each, digits=2) for each in (size, 10 * size))
     return f"about ±{first} at {sure} for {of_group}{size:,} rows, ±{second} for {10 * size:,}"
 
@@ -384,7 +386,8 @@ def _only_units(query: CertifiedQuery) -> bool:
 
 
 def _bounding(part: Part, query: CertifiedQuery, unit: str, facts: Facts) -> str:
-    choice = part.choice
+    choice, cut = part.choice, next(iter(part.cuts.values()), None)
+    limit = choice.limit * (1.0 if cut is None else float(cut.unit))
     one_cell = isinstance(query.query.groups, KnownGroups) and len(query.query.groups.groups) == 1
     match choice.kind:
         case BoundingKind.RANKED if shape_of(part.query.source, facts).rows_per_unit == 1:
@@ -396,10 +399,12 @@ def _bounding(part: Part, query: CertifiedQuery, unit: str, facts: Facts) -> str
             return f"every {unit} counts once in a group, in at most {groups:,} groups"
         case BoundingKind.RANKED:
             return f"ranked: at most {_rows(choice.limit)} of each {unit} count, chosen at random once, at preparation"
+        case BoundingKind.CLIPPED if one_cell and cut is not None and cut.grain is None:
+            return f"clipped: each {unit} adds at most {figure(limit)} to the sum; one with more is scaled down"
         case BoundingKind.CLIPPED if one_cell:
-            return f"clipped: each {unit} counts like at most {_rows(choice.limit)}; one with more is scaled down"
+            return f"clipped: each {unit} counts like at most {_rows(limit)}; one with more is scaled down"
         case BoundingKind.CLIPPED:
-            return f"clipped: what each {unit} adds to the groups is scaled down to length {figure(choice.limit)}"
+            return f"clipped: what each {unit} adds to the groups is scaled down to length {figure(limit)}"
         case BoundingKind.GROUPED if one_cell:
             return f"grouped: each {unit} counts like at most {_rows(choice.limit)}"
         case BoundingKind.GROUPED:

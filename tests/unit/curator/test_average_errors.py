@@ -92,3 +92,13 @@ def test_what_is_said_before_does_not_depend_on_rows(tmp_path: Path) -> None:
             said.append(str(data_set.explain(BY_TOWN, epsilon="0.5")))
     assert said[0] == said[1]
     assert "average" in said[0]
+
+
+@pytest.mark.parametrize("units", ["", f"units = {PEOPLE}"])
+def test_an_average_without_noise_has_an_error_too(tmp_path: Path, units: str) -> None:
+    """At a price so large that the law of its sum has none."""
+    with lapwing.open(_people(tmp_path / "d", units=units), home=tmp_path / "home") as data_set:
+        data_set.prepare()
+        lines = data_set.explain(BY_TOWN, epsilon=10**9).lines
+    assert ("noise", "sum for wage: gaussian, ±0 at 95%") in lines, lines
+    assert {0.0} == {*_numbers(dict(lines)["average"])[::2]}, lines

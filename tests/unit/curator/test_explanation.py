@@ -96,3 +96,13 @@ def test_a_clamped_sum_of_units_is_said(clinic: lw.DataSet) -> None:
     end = re.search(r"at most ([\d,]+)", clamping)
     assert end and int(end[1].replace(",", "")) < 1_000_000
     assert any(f"above {end[1]} count as that much" in note for note in clinic.ask(text, epsilon="0.2").notes)
+
+
+def test_the_bound_of_a_sum_is_in_its_own_units(clinic: lw.DataSet) -> None:
+    """Not in the finer units of the grid on which it is summed."""
+    explained = clinic.explain("SELECT SUM(cost) FROM visits")
+    (bounding,) = [line for label, line in explained.lines if label == "bounding"]
+    found = re.fullmatch(r"clipped: each patient adds at most ([\d,.]+) to the sum; one with more is scaled down", bounding)
+    assert found is not None, bounding
+    (bound,) = explained.to_dict()["parts"][0]["caps"].values()
+    assert float(found[1].replace(",", "")) == pytest.approx(bound, rel=0.001)
