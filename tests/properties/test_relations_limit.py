@@ -55,6 +55,7 @@ def test_answers_are_those_of_the_bare_engine(tmp_path: Path, neighbours: str, d
     limit.data.close()
     assert refused <= 8 and bounded <= 20, (refused, bounded)
     assert limit.seen.exact >= STATEMENTS, limit.seen
+    assert 10 * limit.seen.cut <= limit.seen.exact + limit.seen.noisy, limit.seen
 
 
 @pytest.mark.soak("in `check` there are fewer")

@@ -48,6 +48,7 @@ def test_answers_are_those_of_the_bare_engine(tmp_path: Path, neighbours: str, d
     limit.data.close()
     assert refused <= 2 and bounded <= 8, (refused, bounded)
     assert limit.seen.exact + limit.seen.noisy >= 50 and limit.seen.exact >= 25, limit.seen
+    assert 10 * limit.seen.cut <= limit.seen.exact + limit.seen.noisy, limit.seen
 
 
 @pytest.mark.soak("in `check` there are fewer")
