@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.markdown import table
 from benchmarks.norm_caps import BEYOND, LARGEST, SCORE, Floats, Generator, Table, drawn_table, edges, unit_noise
 
-from lapwing.contribution import clipping_bound, model, significance
+from lapwing.contribution import clipping_bound, curves, model, significance
 from lapwing.contribution.clipping_bound import best_cap, bias_bound
 from lapwing.contribution.histograms import UNLIKE_OTHERS
 from lapwing.contribution.model import NormHistogram, fitted_norms
@@ -70,15 +70,16 @@ RULES = (
     Rule("few bins below the last significant one", model, {"BINS_BELOW": 99}),
     Rule("small norms are fitted in pairs and are whole", model, {"FINE_FROM": 0.0}),
     Rule("a bin may differ from its curve", model, {"MISFIT": 1e-6}),
-    Rule("curves bend", model, {"BENDS": np.array([0.0, 0.16])}),
-    Rule("slopes are finely spaced", model, {"SLOPES": np.arange(0.7, -3.3, -0.2)}),
-    Rule("bends are finely spaced", model, {"BENDS": np.array([0.0, 0.04, 0.16, 0.64, 2.56])}),
-    Rule("every curve falls", model, {"FLATTEST": -99.0}),
-    Rule("prior of power laws", model, {"STRAIGHT": 1.0 / 12}),
-    Rule("prior of accumulation at the end", model, {"HEAPED": 1.0}),
+    Rule("curves bend", curves, {"BENDS": np.array([0.0, 0.16])}),
+    Rule("slopes are finely spaced", curves, {"SLOPES": np.arange(0.7, -3.3, -0.2)}),
+    Rule("bends are finely spaced", curves, {"BENDS": np.array([0.0, 0.04, 0.16, 0.64, 2.56])}),
+    Rule("every curve falls", curves, {"FLATTEST": -99.0}),
+    Rule("prior of power laws", curves, {"STRAIGHT": 1.0 / 12}),
+    Rule("prior of accumulation at the end", curves, {"HEAPED": 1.0}),
+    Rule("tails like that of the table", curves, {"LIKE_ODDS": 1e-9}),
     Rule("the height of a curve is uncertain", model, {"LEVELS": np.array([0.0])}),
-    Rule("usual rows of a unit", model, {"USUAL_BINS": 1e6}),
-    Rule("several humps", model, {"HUMP_BELOW": (0.16,), "HUMP_ABOVE": ((0.52, 0.0, 1.0),)}),
+    Rule("usual rows of a unit", curves, {"USUAL_BINS": 1e6}),
+    Rule("several humps", curves, {"HUMP_BELOW": (0.16,), "HUMP_ABOVE": ((0.52, 0.0, 1.0),)}),
     Rule("the units of a hump are uncertain", model, {"HUMP_UNITS": (0.5,)}),
     Rule("few units are drawn at random", model, {"CHANCE_PARTS": np.array([1.0]), "CHANCE_SCORES": (0.0,)}),
     Rule("cells lose unlike shares", clipping_bound, {"UNLIKE": 0.0}),
@@ -108,7 +109,7 @@ def without(rules: Sequence[Rule]) -> Iterator[None]:
 
 
 def _forget() -> None:
-    for cached in (model.fitted_norms, model._humps, model._small_norms, model._shapes):
+    for cached in (model.fitted_norms, model._small_norms, curves.humps, curves.falling):
         cached.cache_clear()
 
 

@@ -202,6 +202,13 @@ BARS: dict[str, Promise] = {
         answers=300,
         before=Limit(20, 0.8),
     ),
+    "upper bounds of two kinds of units": Coverage(
+        "unit/planning/test_norm_fit.py::test_few_long_units_are_expected_where_the_table_shows_them",
+        "the same of few long units, where the table shows them",
+        kept=0.95,
+        answers=300,
+        before=Limit(20, 0.8),
+    ),
     "sums that nothing shows": Watched(
         "unit/planning/test_norm_zeros.py::test_sums_of_few_units_that_nothing_shows_are_covered",
         "bars of 95 % hold sums of few units",

@@ -3,14 +3,14 @@
 The histogram is bought: one unit, one bin. Its use here affects accuracy only. Significant bins are used nearly
 as they are. Beyond them no private mechanism can detect anything: there the curve is one of a family, log-log lines and
 parabolas open below (a power law, a log-normal tail, a sharp end), each with or without an accumulation of units at the largest norm
-possible. All bins, also seemingly empty ones, determine the posterior of each curve of the family; expectations are averages over the
-curves, and upper bounds are quantiles over them. If no bin is significant, the curves are humps with their peak in any bin, weighted by all
-bins and by the usual contribution of rows.
+possible. Where preparation bought the norms of the whole table, their tail is of the family too, with norms shortened by any factor: users
+with very many rows mostly have many of a part of them. All bins, also seemingly empty ones, determine the posterior of each curve of the
+family; expectations are averages over the curves, and upper bounds are quantiles over them. If no bin is significant, the curves are humps
+with their peak in any bin, weighted by all bins and by the usual contribution of rows.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -20,12 +20,11 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from lapwing.contribution.curves import family, humps
 from lapwing.contribution.significance import ALONE_SEEN, END_SEEN, last_seen, normal_scores
 
 Floats = npt.NDArray[np.float64]
 
-HALF_OCTAVE = math.log(2.0) / 2.0
-"""The natural width of a bin; slopes and bends of curves are per bin of this width."""
 BINS_BELOW = 8
 """At most this many bins up to the last significant one are used to fit the tail; none below the fullest, where curves may rise, and not
 the first bin, which has no lower end."""
@@ -43,34 +42,10 @@ NEGLIGIBLE = 1e-2
 RULED_OUT = 10.0
 """Standard deviations beyond a profile from which on curves lose plausibility linearly, no longer in squares: where all of them are ruled
 out, those nearest to it remain."""
-BEYOND_THE_END = 24
-"""Number of bins above the largest norm over which a curve is summed to find how many units would accumulate there."""
-SLOPES = np.concatenate((np.arange(0.7, -1.4, -0.035), np.arange(-1.4, -3.3, -0.1)))
-BENDS = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24])
-FLATTEST = 0.25
-"""Four bins above the last significant one, every curve falls at least this much from bin to bin."""
-STRAIGHT = 0.5
-"""Prior of a power law, relative to all bent curves."""
-HEAPED = 3.0
-"""Prior odds that units beyond the largest norm accumulate there rather than not existing."""
 LEVELS = np.array([NormalDist().inv_cdf((k + 0.5) / 3) for k in range(3)]) / 0.79
 """The height of each curve is uncertain: it is taken at the medians of three parts of equal probability (their variance made 1)."""
-
-ROW_USUAL = 8.0
-"""Prior without significant bins: units usually add an eighth of the largest value of one row, ..."""
-ROWS_USUAL = 5.0
-"""... at least five rows of 1, as of counts, ..."""
-USUAL_BINS = 5.0
-"""... give or take so many bins (a standard deviation), a factor of 5.7 ..."""
-FEW_ROWS_BINS = 2.0
-"""... and if most units significantly add nothing, so the others have few contributing rows, little more than the largest row."""
-HUMP_BELOW = (0.04, 0.16, 1.0)
-"""Bends of humps below their peak."""
-HUMP_ABOVE = ((0.35, 0.0, 0.1), (0.52, 0.0, 0.1), (0.87, 0.0, 0.2), (0.0, 0.04, 0.1), (0.0, 0.16, 0.2), (0.0, 1.0, 0.3))
-"""Slopes and bends of humps above their peak, with the prior of each."""
 HUMP_UNITS = tuple((k + 0.5) / 4 for k in range(4))
 """The number of units of a hump is taken at the medians of four parts of equal probability."""
-
 CHANCE_PARTS = np.array([0.25, 0.25, 0.25, 0.15, 0.06, 0.03, 0.01])
 """Draws under a curve are taken at the medians of parts of this probability each."""
 CHANCE_SCORES = tuple(NormalDist().inv_cdf(float(middle)) for middle in np.cumsum(CHANCE_PARTS) - CHANCE_PARTS / 2)
@@ -147,6 +122,8 @@ class ContributionModel:
     """Whether units of the lowest bin may add less than its upper end, or nothing."""
     unseen: float = math.inf
     """The longest norm that a unit may have unseen: no bin above may hold one."""
+    histogram: NormHistogram | None = field(default=None, repr=False)
+    """What was fitted."""
     uppers: dict[bytes, Floats] = field(default_factory=dict, repr=False)
     """Cached results of ``upper_at_edges``: many rounds of many statements use the same caps."""
 
@@ -254,8 +231,11 @@ class ContributionModel:
 
 
 @lru_cache(maxsize=32)
-def fitted_norms(histogram: NormHistogram) -> ContributionModel:
-    """The significant bins, and the curves that may continue them with their posteriors given all bins."""
+def fitted_norms(histogram: NormHistogram, profile: ContributionModel | None = None) -> ContributionModel:
+    """The significant bins, and the curves that may continue them with their posteriors given all bins.
+
+    Curves like the tail of ``profile``, the norms of the whole table, are tried too.
+    """
     edges, noisy, deviation, by_bin = np.asarray(histogram.edges), np.asarray(histogram.noisy), histogram.deviation, histogram.variances()
     bins = len(edges)
     starts = _groups(histogram.edges)
@@ -271,7 +251,7 @@ def fitted_norms(histogram: NormHistogram) -> ContributionModel:
     peak = int(np.argmax(grouped[: last_group + 1] / sizes[: last_group + 1]))
     first_group = max(last_group - BINS_BELOW + 1, peak, min(1, last_group))
     first, after = int(starts[first_group]), int(starts[last_group] + sizes[last_group])
-    shapes, heaps, beforehand = _shapes(histogram.edges, after - 1)
+    shapes, heaps, beforehand = family(histogram.edges, after - 1, profile)
     to = len(starts) - int(end_seen)
     fitted = np.add.reduceat(shapes, starts, axis=1)
     if end_seen:
@@ -307,13 +287,14 @@ def fitted_norms(histogram: NormHistogram) -> ContributionModel:
         whole=histogram.whole,
         mixed=histogram.mixed,
         unseen=histogram.unseen(),
+        histogram=histogram,
     )
 
 
 def _unseen(histogram: NormHistogram) -> ContributionModel:
     """The fit without significant bins: humps with their peak in any bin, each with a plausible number of units given all bins."""
     noisy, variance, normal = np.asarray(histogram.noisy), histogram.variances(), NormalDist()
-    shapes, beforehand = _humps(histogram.edges, histogram.row, histogram.sparse)
+    shapes, beforehand = humps(histogram.edges, histogram.row, histogram.sparse)
     precision = (shapes**2) @ (1.0 / variance)
     units, spreads = (shapes @ (noisy / variance)) / precision, 1.0 / np.sqrt(precision)
     below = np.array([normal.cdf(-score) for score in units / spreads])  # counts are not negative
@@ -336,27 +317,8 @@ def _unseen(histogram: NormHistogram) -> ContributionModel:
         sparse=histogram.sparse,
         whole=histogram.whole,
         mixed=histogram.mixed,
+        histogram=histogram,
     )
-
-
-@lru_cache(maxsize=64)
-def _humps(edges: tuple[float, ...], row: float, sparse: bool) -> tuple[Floats, Floats]:
-    """Humps of one unit each, with their peak in any bin, and the logarithm of each prior."""
-    upper = np.asarray(edges)
-    lower = np.concatenate(([upper[0] * math.exp(-HALF_OCTAVE)], upper[:-1]))
-    middle, width = np.log(upper * lower) / 2.0 / HALF_OCTAVE, np.log(upper / lower) / HALF_OCTAVE
-    from_row = middle - math.log(row) / HALF_OCTAVE
-    usual = max(row / ROW_USUAL, 1.0 if sparse else ROWS_USUAL)
-    beforehand = -(((middle - math.log(usual) / HALF_OCTAVE) / USUAL_BINS) ** 2) / 2.0
-    if sparse:
-        beforehand -= (np.maximum(from_row, 0.0) / FEW_ROWS_BINS) ** 2 / 2.0
-    away = middle[None, :] - middle[:, None]
-    shapes, logs = [], []
-    for below, (slope, bend, weight) in itertools.product(HUMP_BELOW, HUMP_ABOVE):
-        shape = np.exp(np.where(away < 0.0, -below * away**2 / 2.0, -slope * away - bend * away**2 / 2.0)) * width
-        shapes.append(shape / shape.sum(axis=1, keepdims=True))
-        logs.append(beforehand + math.log(weight))
-    return np.concatenate(shapes), np.concatenate(logs)
 
 
 def longer(fit: ContributionModel) -> Floats:
@@ -425,31 +387,6 @@ def _small_norms(edges: tuple[float, ...], whole: int) -> tuple[Floats, Floats]:
             even = own if own.any() else between(edges[start - 1], edges[end - 1])
             shares[:, at - 1] = even / max(float(even.sum()), 1e-300)
     return norms, shares
-
-
-@lru_cache(maxsize=256)
-def _shapes(edges: tuple[float, ...], last: int) -> tuple[Floats, Floats, Floats]:
-    """Every curve of the family, 1 in bin ``last``; its accumulation at the end (0 or all beyond); the logarithm of its
-    prior."""
-    upper = np.asarray(edges)
-    lower = np.concatenate(([upper[0] * math.exp(-2.0 * HALF_OCTAVE)], upper[:-1]))
-    middle, width = np.log(upper * lower) / 2.0, np.log(upper / lower) / HALF_OCTAVE
-    past = (math.log(upper[-1]) - middle[last]) / HALF_OCTAVE + 0.5 + np.arange(BEYOND_THE_END)
-    slopes, bends = (grid.ravel() for grid in np.meshgrid(SLOPES, BENDS))
-    falls = slopes - bends * 4.0 < -FLATTEST
-    slopes, bends = slopes[falls], bends[falls]
-
-    def curve(x: Floats) -> Floats:
-        return np.exp(np.clip(np.outer(slopes, x) - np.outer(bends, x**2) / 2.0, -200.0, 50.0))
-
-    shapes = curve((middle - middle[last]) / HALF_OCTAVE) * (width / width[last])
-    heap = curve(past).sum(axis=1) / width[last]
-    beforehand = np.log(np.where(bends == 0.0, STRAIGHT, (1.0 - STRAIGHT) / (len(BENDS) - 1)) * np.where(slopes > -1.4, 0.35, 0.3))
-    return (
-        np.concatenate((shapes, shapes)),
-        np.concatenate((np.zeros_like(heap), heap)),
-        np.concatenate((beforehand, beforehand + math.log(HEAPED))),
-    )
 
 
 def _plausible(shapes: Floats, beforehand: Floats, window: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:

@@ -15,7 +15,7 @@ from lapwing.contribution.bounding import NEGLIGIBLE, BoundingKind, BoundingPlan
 from lapwing.contribution.clipping_bound import best_cap, predicted, predicted_at_edges
 from lapwing.contribution.dominance import dominated, rows_needed
 from lapwing.contribution.histograms import ROWS_WORTH_MEASURING, ClippingBound, are_measurable, counts_once, name_of, norms_of
-from lapwing.contribution.model import ContributionModel, NormHistogram
+from lapwing.contribution.model import ContributionModel, NormHistogram, fitted_norms
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.expressions import Column, Expression
 from lapwing.kernel.ir import GridSum, Measure, Project, Relation, RowCount, Scan, UnitAggregateKind, UnitCount, UnitNorms
@@ -136,6 +136,8 @@ class QueryToBound:
             return None if profile is None else fitted_profile(profile)
         edges = [float(edge) for edge in bought.edges[:-1]]
         parts = self.cells if _is_whole(self.source) and not isinstance(measure, UnitCount) else None
+        if self.rules >= 2 and self.rows_profile is not None and isinstance(measure, RowCount) and bought.histogram is not None:
+            bought = fitted_norms(bought.histogram, fitted_profile(self.rows_profile))
         if self.rows_profile is not None:
             of_rows = parts if measure == RowCount() else None
             bought = dominated(bought, fitted_profile(self.rows_profile), rows_needed(measure, edges, self.shape), parts=of_rows)

@@ -171,6 +171,26 @@ def test_a_hump_too_broad_for_any_bin_is_seen_as_a_whole() -> None:
     promise.require(sum(fit.excess_upper(50.0, beyond=0.05) >= truth for fit in fits), of=promise.answers)
 
 
+def test_few_long_units_are_expected_where_the_table_shows_them() -> None:
+    """Fifteen of a thousand units have a hundred times the rows of the others; the statement keeps six tenths of all rows and has more noise.
+
+    Of its own histogram alone, 29 of 100 such bounds hold: a hump is not of the family of tails.
+    """
+    quantiles = (np.arange(300) + 0.5) / 300
+    rows = np.concatenate((np.full(19_700, 5.0), np.ceil(400.0 * np.exp([0.3 * NormalDist().inv_cdf(each) for each in quantiles]))))
+    norms, cap = np.ceil(0.6 * rows), 16.0
+    promise, truth = coverage("upper bounds of two kinds of units"), true_excess(norms, cap)
+    held = alone = 0
+    for seed in range(promise.answers):
+        statement = fit_of(norms, seed=seed, deviation=43.0).histogram
+        assert statement is not None
+        profile = fit_of(rows, seed=10_000 + seed, deviation=18.6)
+        held += fitted_norms(statement, profile).excess_upper(cap, beyond=0.05) >= truth
+        alone += fitted_norms(statement).excess_upper(cap, beyond=0.05) >= truth
+    promise.require(held, of=promise.answers)
+    assert alone < 0.8 * promise.answers, alone
+
+
 def test_how_many_units_an_unseen_tail_has_is_a_matter_of_chance() -> None:
     """Few long units are expected under a curve: the upper bound allows for more of them than expected."""
     fit = fit_of(pareto(20_000, 1.5), seed=2)
