@@ -286,14 +286,14 @@ def scored(answer: lapwing.Answer, truth: Sequence[Mapping[str, Any]], question:
     """Of each column that is no key: how its values and bars compare with the truth."""
     names = answer.table.column_names
     keys = names[: question.keys]
-    by_key = {tuple(_key(row[key]) for key in keys): row for row in truth}
+    by_key = {keyed(row, keys): row for row in truth}
     rows = answer.table.to_pylist()
     groups = f"{len(rows)} of {len(truth)}"
     for column in names[question.keys :]:
         bars = answer.intervals.get(column, [None] * len(rows))
         found = []
         for row, bar in zip(rows, bars, strict=True):
-            true = by_key.get(tuple(_key(row[key]) for key in keys), {}).get(column, 0)
+            true = by_key.get(keyed(row, keys), {}).get(column, 0)
             if bar is not None and row[column] is not None and true is not None:
                 found.append((float(true), float(row[column]), float(bar.lo), float(bar.hi)))
         parts = [each for each in found if each[0]]
@@ -312,6 +312,11 @@ def scored(answer: lapwing.Answer, truth: Sequence[Mapping[str, Any]], question:
             f"{statistics.median(longer):.1f}",
             f"{errors[0]:.1%}",
         ]
+
+
+def keyed(row: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:
+    """The group of a row."""
+    return tuple(_key(row[key]) for key in keys)
 
 
 def _key(value: Any) -> str:
@@ -388,17 +393,18 @@ def main() -> None:
                 if given.follow is not None:
                     followed(data_set, bare, given.follow.read_text(encoding="utf-8").splitlines(), epsilon)
                     continue
-                asked(data_set, bare, _chosen((*WEB, *POSTGRES), given.only), epsilon, given.shown)
+                asked(data_set, bare, chosen((*WEB, *POSTGRES), given.only), epsilon, given.shown)
         if given.adult is not None:
             with tempfile.TemporaryDirectory() as scratch:
                 write_data_set(named_world(given.adult, binned=False), Path(scratch))
                 with duckdb.connect() as bare, lapwing.open(scratch, home=Path(scratch) / "home") as data_set:
                     bare.execute(f"CREATE VIEW people AS SELECT * FROM '{scratch}/people.parquet'")
                     data_set.prepare()
-                    asked(data_set, bare, _chosen(ADULT, given.only), epsilon, given.shown)
+                    asked(data_set, bare, chosen(ADULT, given.only), epsilon, given.shown)
 
 
-def _chosen(questions: Sequence[Question], only: Sequence[str]) -> list[Question]:
+def chosen(questions: Sequence[Question], only: Sequence[str]) -> list[Question]:
+    """Those of the given first words; without any, all of them."""
     return [question for question in questions if not only or question.name.split()[0] in only]
 
 

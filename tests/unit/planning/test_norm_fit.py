@@ -172,7 +172,7 @@ def test_a_hump_too_broad_for_any_bin_is_seen_as_a_whole() -> None:
 
 
 def test_few_long_units_are_expected_where_the_table_shows_them() -> None:
-    """Fifteen of a thousand units have a hundred times the rows of the others; the statement keeps six tenths of all rows and has more noise.
+    """Fifteen of a thousand units have a hundred times the rows of the others; the statement keeps six tenths and has more noise.
 
     Of its own histogram alone, 29 of 100 such bounds hold: a hump is not of the family of tails.
     """
