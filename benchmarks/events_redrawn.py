@@ -129,7 +129,7 @@ def best_bar(bare: duckdb.DuckDBPyConnection, vectors: str, shown: int | None, r
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Of one column of one answer: the share of bars that hold the truth, how far they reach, and the share of cells that are useful."""
+    """Of one column of one answer: the share of its bars that hold the truth, how far they reach, the share of cells that are useful."""
 
     covered: float
     reach: float
@@ -146,20 +146,16 @@ def columns_of(answer: lapwing.Answer, truth: Sequence[Mapping[str, Any]], quest
     rows = answer.table.to_pylist()
     for name in answer.table.column_names[question.keys :]:
         held, reach = [], []
-        for row, bar in zip(rows, answer.intervals.get(name, [None] * len(rows)), strict=True):
+        bars = answer.intervals.get(name, [None] * len(rows))
+        with_bar = [(row, bar) for row, bar in zip(rows, bars, strict=True) if row[name] is not None and bar is not None]
+        for row, bar in with_bar:
             true = float(by_key.get(keyed(row, keys), {}).get(name) or 0)
-            if row[name] is None or bar is None:
-                held.append(False)
-                reach.append(math.inf)
-                continue
             low, value, high = float(bar.lo), float(row[name]), float(bar.hi)
             held.append(low <= true <= high)
             reach.append(max(high - value, value - low) / abs(true) if true else math.inf)
-        if not held:
-            yield name, REFUSED
-            continue
-        useful = [covers and each <= USEFUL for covers, each in zip(held, reach, strict=True)]
-        yield name, Column(statistics.fmean(held), statistics.median(reach), statistics.fmean(useful))
+        useful = sum(covers and each <= USEFUL for covers, each in zip(held, reach, strict=True))
+        reach += [math.inf] * max(len(rows) - len(with_bar), 1 - len(reach))
+        yield name, Column(_mean(held), statistics.median(reach), useful / max(len(rows), 1))
 
 
 class Redraws:
@@ -208,7 +204,7 @@ class Redraws:
             question.name,
             ", ".join(names),
             f"{times} of {len(answers)}",
-            _listed([statistics.fmean(each.covered for each in column) for column in columns]),
+            _listed([_mean([each.covered for each in column]) for column in columns]),
             _listed([statistics.median(each.reach for each in column) for column in columns]),
             best,
         ]
@@ -237,6 +233,12 @@ def main() -> None:
             lines = [redraws.line(question, rho) for question in questions]
             useful = sum(is_useful for is_useful, _ in lines)
             table(f"{useful} of {len(lines)} are useful", HEAD, [cells for _, cells in lines])
+
+
+def _mean(parts: Sequence[float]) -> float:
+    """Of those that there are."""
+    found = [part for part in parts if not math.isnan(part)]
+    return statistics.fmean(found) if found else math.nan
 
 
 def _listed(parts: Sequence[float]) -> str:
