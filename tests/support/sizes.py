@@ -110,9 +110,12 @@ SIZES = {
     "statements on degenerate worlds": Size(
         "statements on each world whose columns are empty or all alike", 6, 40, "attacks/test_degenerate_worlds.py", 16
     ),
+    "oracle of blocks on PostgreSQL, neighbours": Size("neighbours of a world", 4, 24, "engines/suite/test_postgres_oracle.py"),
     "oracle of moments, worlds": Size("worlds of each relation and account", 1, 3, "properties/test_moments_oracle.py"),
     "oracle of quantiles, worlds": Size("worlds of each relation and account", 1, 6, "properties/test_quantile_oracle.py"),
     "oracle of releases, worlds": Size("worlds of each relation and account", 1, 24, "properties/test_release_oracle.py"),
+    "oracle of blocks, worlds": Size("worlds of each relation and account", 1, 3, "properties/test_block_oracle.py"),
+    "oracle of blocks, neighbours": Size("neighbours of a world", 3, 16, "properties/test_block_oracle.py"),
     "oracle of streams, worlds": Size("worlds of each relation", 1, 12, "properties/test_stream_oracle.py"),
     "attacks on synthetic rows, releases": Size("releases for each attack and world", 80, 2_000, "attacks/test_synthetic_rows.py"),
     "matched filter, releases": Size("runs of each kind of release", 4_000, 100_000, "attacks/test_releases.py"),
@@ -149,6 +152,10 @@ SIZES = {
     "sizes of relations, statements": Size("statements of each world", 15, 40, "properties/test_relation_sizes.py"),
     "limit, seeds of relations": Size("seeds of statements for each relation and account", 1, 5, "properties/test_relations_limit.py"),
     "Spark oracle, neighbours": Size("neighbours of the world of a bounded relation", 1, 3, "engines/spark/test_spark_oracle.py"),
+    "Spark oracle of blocks, shapes": Size(
+        "of 32 shapes of persons over blocks and within them", 1, 16, "engines/spark/test_spark_oracle.py"
+    ),
+    "Spark oracle of blocks, neighbours": Size("neighbours of the world", 1, 4, "engines/spark/test_spark_oracle.py"),
     "Spark oracle, runs": Size("runs of the oracle on Spark", 2, 4, "engines/spark/test_spark_oracle.py"),
     "Spark oracle, quarters": Size("quarters of the shapes in each run", 1, 4, "engines/spark/test_spark_oracle.py"),
     # Generated statements and expressions.

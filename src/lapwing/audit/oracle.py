@@ -15,7 +15,8 @@ from functools import lru_cache
 
 from lapwing.engines.base import Snapshot
 from lapwing.kernel import laws, thresholds
-from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account
+from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Cost
+from lapwing.kernel.blocks import reach_of
 from lapwing.kernel.certify import Certified, CertifiedQuery, certify
 from lapwing.kernel.exact import Counts, Exact, ExactTable
 from lapwing.kernel.expressions import Value
@@ -59,31 +60,64 @@ def measure(plan: Plan, snapshot: Snapshot) -> ExactResult:
     return ExactResult(certified, snapshot.run(certified))
 
 
-def compare(left: ExactResult, right: ExactResult) -> list[RefutedClaim]:
+@dataclass(frozen=True, slots=True)
+class ChangedBlock:
+    """Where neighbours differ, in data with blocks of time: the number of one block, or None for the standing block."""
+
+    number: int | None
+
+    def cost(self, certified: Certified) -> Cost:
+        """What the certificate charges this block."""
+        for block in certified.blocks:
+            if self.number is None and block.first is None:
+                return block.cost
+            if self.number is not None and block.first is not None and block.last is not None and block.first <= self.number <= block.last:
+                return block.cost
+        return certified.cost if self.number is None and not certified.blocks else Cost.zero()
+
+    def is_read(self, query: CertifiedQuery) -> bool:
+        """Whether the query claims to read this block."""
+        reach = reach_of(query.query.source)
+        return reach.standing if self.number is None else reach.reads(self.number)
+
+
+def compare(left: ExactResult, right: ExactResult, *, changed: ChangedBlock | None = None) -> list[RefutedClaim]:
     """All breaches of a plan's certificate on one pair of neighbours. Public values must not differ at all."""
     a, b = left.certified, right.certified
-    if (a.facts, a.cost, a.digest) != (b.facts, b.cost, b.digest):
+    if (a.facts, a.cost, a.blocks, a.digest) != (b.facts, b.cost, b.blocks, b.digest):
         return [RefutedClaim("facts, cost or digest", "equal on neighbours", "different")]
-    return compare_exact(a, left.exact, right.exact)
+    return compare_exact(a, left.exact, right.exact, changed=changed)
 
 
-def compare_exact(certified: Certified, left: Exact, right: Exact) -> list[RefutedClaim]:
-    """All breaches, given both exact results."""
+def _by_group(table: ExactTable) -> object:
+    """All that a query counted, by group, in no order."""
+    units = table._units if table._units is not None else [None] * len(table._groups)
+    counted = dict(zip(table._groups, zip(units, *table._vectors, strict=True), strict=True))
+    return counted, [{group: sorted(rows) for group, rows in counts.items()} for counts in table._quantiles]
+
+
+def compare_exact(certified: Certified, left: Exact, right: Exact, *, changed: ChangedBlock | None = None) -> list[RefutedClaim]:
+    """All breaches, given both exact results, of data sets that differ in one unit or, with blocks of time, in one block of it."""
+    charged = certified.cost if changed is None else changed.cost(certified)
     breaches: list[RefutedClaim] = []
     loss, delta = Fraction(0), Fraction(0)
     pure: list[Fraction | None] = []
     for index, query in enumerate(certified.queries):
+        if changed is not None and not changed.is_read(query):
+            if _by_group(left._tables[index]) != _by_group(right._tables[index]):
+                breaches.append(RefutedClaim(f"query {index}, over blocks that do not differ", "equal on neighbours", "different"))
+            continue
         query_breaches, query_loss, query_delta = _compare_query(query, certified, left._tables[index], right._tables[index], pure)
         breaches += [RefutedClaim(f"query {index}, {breach.what}", breach.claimed, breach.measured) for breach in query_breaches]
         loss, delta = loss + query_loss, delta + query_delta
-    if loss * LOSS_UNITS > certified.cost.loss:
-        breaches.append(RefutedClaim("loss of the statement", certified.cost.loss, loss * LOSS_UNITS))
-    if certified.cost.pure is not None:
+    if loss * LOSS_UNITS > charged.loss:
+        breaches.append(RefutedClaim("loss of the statement", charged.loss, loss * LOSS_UNITS))
+    if charged.pure is not None:
         epsilon = None if None in pure else sum((part for part in pure if part is not None), Fraction(0)) * LOSS_UNITS
-        if epsilon is None or epsilon > certified.cost.pure:
-            breaches.append(RefutedClaim("pure epsilon of the statement", certified.cost.pure, "none" if epsilon is None else epsilon))
-    if delta * DELTA_UNITS > certified.cost.delta:
-        breaches.append(RefutedClaim("delta of the statement", certified.cost.delta, delta * DELTA_UNITS))
+        if epsilon is None or epsilon > charged.pure:
+            breaches.append(RefutedClaim("pure epsilon of the statement", charged.pure, "none" if epsilon is None else epsilon))
+    if delta * DELTA_UNITS > charged.delta:
+        breaches.append(RefutedClaim("delta of the statement", charged.delta, delta * DELTA_UNITS))
     return breaches
 
 
@@ -139,7 +173,7 @@ def _compare_quantiles(
     breaches = [
         RefutedClaim(f"quantiles {name!r}, rows that {how}", most, rows) for how, rows in (("went", went), ("came", came)) if rows > most
     ]
-    claimed = most if facts.neighbours is Neighbours.UNBOUNDED else 2 * most
+    claimed = most if quantiles.mechanism.neighbours is Neighbours.UNBOUNDED else 2 * most
     if went + came > claimed:
         breaches.append(RefutedClaim(f"quantiles {name!r}, rows that went or came", claimed, went + came))
     share = Fraction(went + came, claimed)

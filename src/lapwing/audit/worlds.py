@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -74,7 +74,7 @@ clinic = {{ type = "integer", min = 0, max = 3 }}
 city = {{ type = "text" }}
 """
 
-_SCHEMAS = {
+SCHEMAS: Mapping[str, pa.Schema] = {
     "people": pa.schema([("person_id", pa.int64()), ("age", pa.int32()), ("sex", pa.string()), ("score", pa.float64())]),
     "visits": pa.schema(
         [
@@ -109,7 +109,16 @@ class World:
         return sorted(unit for unit in people if isinstance(unit, int))
 
 
-def declare(world: World, directory: Path, *, neighbours: str, delta: str, seed: int = 0) -> Declaration:
+def declare(
+    world: World,
+    directory: Path,
+    *,
+    neighbours: str,
+    delta: str,
+    seed: int = 0,
+    catalogue: str = CATALOGUE,
+    schemas: Mapping[str, pa.Schema] = SCHEMAS,
+) -> Declaration:
     """Write the world's sources, in an order that depends on ``seed`` only, and read its catalogue."""
     directory.mkdir(parents=True, exist_ok=True)
     clinics: list[Row] = [{"clinic": i, "city": ("a", "b")[i % 2]} for i in range(4)]
@@ -119,9 +128,9 @@ def declare(world: World, directory: Path, *, neighbours: str, delta: str, seed:
         listed = list(rows)
         if name != "clinics":
             shuffled.shuffle(listed)
-        pq.write_table(pa.Table.from_pylist(listed, schema=_SCHEMAS[name]), directory / f"{name}.parquet")
+        pq.write_table(pa.Table.from_pylist(listed, schema=schemas[name]), directory / f"{name}.parquet")
     units = "units = 100" if neighbours == "bounded" else ""
-    (directory / "lapwing.toml").write_text(CATALOGUE.format(neighbours=neighbours, delta=delta, units=units))
+    (directory / "lapwing.toml").write_text(catalogue.format(neighbours=neighbours, delta=delta, units=units))
     return load(directory / "lapwing.toml")
 
 

@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import assert_never
 
+from lapwing.catalog.blocks import BlockDecl
 from lapwing.catalog.problems import Problem
 from lapwing.catalog.spellings import COMMON_SPELLING, Spelling
 from lapwing.errors import Refused
@@ -120,6 +121,8 @@ class TableDecl:
     """Source columns that are not in the files: their values are in the names of folders, ``name=value``."""
     delimiter: str = ","
     """The delimiter of a CSV file."""
+    blocks: BlockDecl | None = None
+    """Its blocks of time, if it has any; only of tables that hold their own unit column."""
 
     def column(self, name: str) -> ColumnDecl:
         """The column of that name, or refuse."""

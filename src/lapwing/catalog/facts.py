@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from lapwing.catalog.blocks import blocks_of_domain
 from lapwing.catalog.columns import with_other
 from lapwing.catalog.declaration import ColumnDecl, ColumnRef, Declaration
 from lapwing.catalog.settings import Settings
@@ -68,6 +69,7 @@ def facts(
             },
             rows_per_unit_max=table.rows_per_unit_max,
             rows_max=table.rows_max,
+            blocks=None if table.blocks is None else blocks_of_domain(table.blocks, table.column(table.blocks.column).domain),
         )
         for table in declaration.tables
     }

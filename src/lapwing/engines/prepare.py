@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lapwing.catalog import ColumnDecl, Declaration, PublicDecl, RowUnit, TableDecl, UnitPath
+from lapwing.catalog.blocks import BlockDecl, number_of_block
 from lapwing.catalog.facts import NumberTypes
 from lapwing.engines.reading import sanitised, unit_value
 from lapwing.errors import PreparationError
@@ -21,7 +22,8 @@ from lapwing.kernel.domains import Domain, NumberType, number_type
 from lapwing.kernel.facts import Facts
 from lapwing.render.dialect import RANKING_KEY, Dialect, SourceKind
 from lapwing.render.encoding import encoded
-from lapwing.render.relations import RANK, ROWS, UNIT
+from lapwing.render.expressions import VisibleColumns, render_expression
+from lapwing.render.relations import BLOCK, RANK, ROWS, UNIT
 
 SNAPSHOT_FORMAT = 3
 """Raised whenever the meaning of a prepared table changes; a snapshot of another format is prepared again."""
@@ -134,14 +136,24 @@ def ranked_rows(clean: str, declared: TableDecl, columns: Mapping[str, Domain], 
     required = [f"c.{dialect.quoted(name)} IS NOT NULL" for name, domain in columns.items() if not domain.nullable]
     condition = " AND ".join([f"c.{UNIT} IS NOT NULL", *required])
     key = ranking_text(columns, dialect)
-    hashed = (
-        f"SELECT c.{UNIT}, {listed}, {dialect.keyed_hash(dialect.parameter(RANKING_KEY), key)} AS _hash FROM ({clean}) c WHERE {condition}"
-    )
-    window = f"PARTITION BY c.{UNIT}"
-    ranked = f"SELECT c.{UNIT}, {rank_of(window)} AS _r, COUNT(*) OVER ({window}) AS _c, {listed} FROM ({hashed}) c"
+    hash_ = dialect.keyed_hash(dialect.parameter(RANKING_KEY), key)
+    block, owner = "", f"c.{UNIT}"
+    if declared.blocks is not None:
+        clean = f"SELECT c.*, {block_number(declared.blocks, columns, dialect)} AS {BLOCK} FROM ({clean}) c"
+        condition += f" AND c.{BLOCK} IS NOT NULL"
+        block, owner = f"c.{BLOCK}, ", f"c.{UNIT}, c.{BLOCK}"
+    hashed = f"SELECT c.{UNIT}, {block}{listed}, {hash_} AS _hash FROM ({clean}) c WHERE {condition}"
+    window = f"PARTITION BY {owner}"
+    ranked = f"SELECT c.{UNIT}, {block}{rank_of(window)} AS _r, COUNT(*) OVER ({window}) AS _c, {listed} FROM ({hashed}) c"
     cap = declared.rows_per_unit_max
     small = f"CAST(c._r AS INTEGER) AS {RANK}, CAST({rows_of_unit(cap)} AS INTEGER) AS {ROWS}"
-    return f"SELECT c.{UNIT}, {small}, {listed} FROM ({ranked}) c WHERE {cap_predicate(cap)}"
+    return f"SELECT c.{UNIT}, {block}{small}, {listed} FROM ({ranked}) c WHERE {cap_predicate(cap)}"
+
+
+def block_number(blocks: BlockDecl, columns: Mapping[str, Domain], dialect: Dialect) -> str:
+    """SQL of the number of the block that a clean row ``c`` is in; NULL where its time is."""
+    number = render_expression(number_of_block(blocks), VisibleColumns(columns, "c", dialect))
+    return f"CAST({number} AS INTEGER)"
 
 
 def digested_rows(declared: TableDecl, source: SourceTable, columns: Mapping[str, Domain], dialect: Dialect) -> str:

@@ -1,6 +1,7 @@
 """A canonical byte form of plans and facts, and its digest: equal values give equal bytes, different values different bytes.
 
-Every part is written with its type and length, so two different trees never have the same text.
+Every part is written with its type and length, so two different trees never have the same text. A last field that came to a class later
+(``ADDED``) is left out where it is None: trees without it keep the bytes that they had before.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache
 from typing import Any
+
+ADDED = {"added": True}
+"""Metadata of a field of a dataclass, the last one, that is None by default and that earlier digests do not know."""
 
 
 def digest(value: object) -> str:
@@ -31,7 +35,9 @@ def canonical_bytes(value: object) -> bytes:
     kind: Any = type(value)
     outline = _outline(kind)
     if outline is not None:
-        name, fields = outline
+        name, fields, added = outline
+        if added is not None and getattr(value, added) is not None:
+            fields = (*fields, added)
         return _framed(b"d", name + b"".join([canonical_bytes(getattr(value, field)) for field in fields]))
     match value:
         case None:
@@ -56,11 +62,17 @@ def canonical_bytes(value: object) -> bytes:
 
 
 @cache
-def _outline(of: type) -> tuple[bytes, tuple[str, ...]] | None:
-    """The name of a dataclass as bytes, and the names of the fields that tell its values apart; None for any other type."""
+def _outline(of: type) -> tuple[bytes, tuple[str, ...], str | None] | None:
+    """The name of a dataclass as bytes, the names of the fields that tell its values apart, and that of the one that was added; None for
+    any other type.
+    """
     if not dataclasses.is_dataclass(of) or issubclass(of, int | str | Fraction | Enum | tuple | Mapping):
         return None
-    return canonical_bytes(of.__name__), tuple(field.name for field in dataclasses.fields(of) if field.compare)
+    listed = [field for field in dataclasses.fields(of) if field.compare]
+    added = [field.name for field in listed if field.metadata == ADDED]
+    if added and added != [listed[-1].name]:
+        raise TypeError(f"of {of.__name__}, one field may have been added, as the last one")
+    return canonical_bytes(of.__name__), tuple(field.name for field in listed if field.name not in added), added[0] if added else None
 
 
 def _framed(tag: bytes, body: bytes) -> bytes:

@@ -13,6 +13,7 @@ from typing import assert_never
 from lapwing.errors import Refused
 from lapwing.kernel import sensitivity as bounds_table
 from lapwing.kernel.accounting import Account, Cost, charge_delta, charge_loss
+from lapwing.kernel.blocks import BlockCost, costs_by_block, reach_of
 from lapwing.kernel.canonical import digest
 from lapwing.kernel.domains import INTEGER_LIMIT, Kind, RealDomain, kind_of
 from lapwing.kernel.expressions import not_null
@@ -108,8 +109,11 @@ class Certified:
     facts: Facts
     queries: tuple[CertifiedQuery, ...]
     cost: Cost
+    """Of all queries together: what one block pays at most."""
     digest: str
     seal: object
+    blocks: tuple[BlockCost, ...] = ()
+    """What each block pays, where the plan reads blocks of time."""
 
     def __post_init__(self) -> None:
         if self.seal is not _SEAL:
@@ -120,7 +124,9 @@ def certify(plan: Plan, facts: Facts) -> Certified:
     """Derive bounds and cost of every query of the plan; the cost is that of all of them together, rounded up once."""
     queries = derived_queries(plan, facts)
     identity = digest((plan, facts.source_id, facts.version))
-    return Certified(plan, facts, queries, total_cost(queries), identity, _SEAL)
+    reaches = [reach_of(query.source) for query in plan.queries]
+    by_block = costs_by_block(reaches, lambda readers: total_cost(tuple(queries[number] for number in readers)))
+    return Certified(plan, facts, queries, total_cost(queries), identity, _SEAL, by_block)
 
 
 def derived_queries(plan: Plan, facts: Facts) -> tuple[CertifiedQuery, ...]:
@@ -130,7 +136,8 @@ def derived_queries(plan: Plan, facts: Facts) -> tuple[CertifiedQuery, ...]:
     require_exact_types(plan)
     shapes = tuple(source_shape(query.source, facts) for query in plan.queries)
     require_bounded_work(tuple(zip(plan.queries, shapes, strict=True)), facts)
-    return tuple(_certify_query(query, shape, facts) for query, shape in zip(plan.queries, shapes, strict=True))
+    certified = zip(plan.queries, shapes, strict=True)
+    return tuple(_certify_query(query, shape, reach_of(query.source).facts(facts)) for query, shape in certified)
 
 
 def total_cost(queries: tuple[CertifiedQuery, ...]) -> Cost:

@@ -23,6 +23,10 @@ class TableFacts:
     """Rows beyond this rank were physically dropped."""
     rows_max: int
     """Declared maximum number of rows; preparation refuses a larger table."""
+    blocks: tuple[int, int] | None = None
+    """The first and the last closed block of a table with blocks of time. Rows are ranked within person and block, ``rows_per_unit_max`` is
+    for each of them, and ``rows_max`` for each block.
+    """
 
 
 @dataclass(frozen=True, slots=True)

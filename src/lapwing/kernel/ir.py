@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
+from lapwing.kernel.canonical import ADDED
 from lapwing.kernel.expressions import Expression, Value
 from lapwing.kernel.laws import Law
 from lapwing.kernel.quantile_tree import Target
@@ -28,11 +29,30 @@ class JoinKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Blocks:
+    """The blocks of time from number ``first`` to number ``last``, of a table that has blocks.
+
+    ``apart``: a unit of the relation is a person within one block, so that everything made of its rows stays within that block. Otherwise
+    it is a person over all of these blocks.
+    """
+
+    first: int
+    last: int
+    apart: bool = False
+
+    @property
+    def number(self) -> int:
+        """How many blocks there are."""
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
-    """Rows of a prepared table whose rank within their unit is at most ``rows_per_unit``."""
+    """Rows of a prepared table whose rank within their unit is at most ``rows_per_unit``; of one with blocks, rows of ``blocks`` alone."""
 
     table: str
     rows_per_unit: int
+    blocks: Blocks | None = field(default=None, metadata=ADDED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import assert_never
 from lapwing.kernel.expressions import Column
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
+    Blocks,
     Filter,
     JoinKind,
     PerUnit,
@@ -32,6 +33,7 @@ from lapwing.render.unit_windows import render_window
 UNIT = "_unit"
 RANK = "_rank"
 ROWS = "_rows"
+BLOCK = "_block"
 KEY = "_key"
 
 
@@ -40,8 +42,12 @@ def render_relation(relation: Relation, facts: Facts, dialect: Dialect, *, rows:
     columns = shape_of(relation, facts).columns
     kept = [UNIT, *columns, *([ROWS] if rows else [])]
     match relation:
-        case Scan(table, rows_per_unit):
-            return f"SELECT {_list('t', kept, dialect)} FROM {dialect.table(table)} t WHERE {rank_predicate('t', rows_per_unit)}"
+        case Scan(table, rows_per_unit, blocks):
+            chosen = _list("t", kept, dialect)
+            if blocks is not None and blocks.apart:
+                chosen = f"{unit_of_block('t', dialect)} AS {UNIT}, {_list('t', kept[1:], dialect)}"
+            within = "" if blocks is None else f" AND {block_predicate('t', blocks)}"
+            return f"SELECT {chosen} FROM {dialect.table(table)} t WHERE {rank_predicate('t', rows_per_unit)}{within}"
         case Filter(source, predicate):
             condition = render_expression(predicate, _scope(source, facts, dialect))
             return f"SELECT {_list('t', kept, dialect)} FROM ({render_relation(source, facts, dialect, rows=rows)}) t WHERE {condition}"
@@ -79,6 +85,16 @@ def render_relation(relation: Relation, facts: Facts, dialect: Dialect, *, rows:
 def rank_predicate(alias: str, rows_per_unit: int) -> str:
     """The row limit of a scan."""
     return f"{alias}.{RANK} <= {rows_per_unit}"
+
+
+def block_predicate(alias: str, blocks: Blocks) -> str:
+    """The limits of a scan of blocks of time."""
+    return f"{alias}.{BLOCK} BETWEEN {blocks.first} AND {blocks.last}"
+
+
+def unit_of_block(alias: str, dialect: Dialect) -> str:
+    """A person within a block, as a unit. The number after the last bar is the block, so no two of them are equal."""
+    return f"CAST({alias}.{UNIT} AS {dialect.text}) || '|' || CAST({alias}.{BLOCK} AS {dialect.text})"
 
 
 def unit_equality(left: str, right: str) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from lapwing.audit.block_runs import block_shapes, crossing_shapes, run_block_oracle
 from lapwing.audit.plan_shapes import Shape, shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
 from lapwing.audit.runs import run_oracle
+from lapwing.engines.spark import prepare, snapshot
 from lapwing.kernel.accounting import Account
+from tests.support.block_catalogues import read_with_blocks
 from tests.support.sizes import size
 from tests.support.spark_worlds import prepare_in_spark
 
@@ -45,3 +48,24 @@ def test_no_pair_of_neighbours_refutes_a_certificate(run: int) -> None:
 @pytest.mark.soak("the oracle in `check` says itself how many pairs it has")
 def test_the_runs_are_at_least_three_hundred_pairs() -> None:
     assert sum(neighbours * len(_shapes(account, run)) for run, (_, account, neighbours, _) in enumerate(RUNS)) >= 300
+
+
+@pytest.mark.slow
+def test_no_neighbour_of_one_block_refutes_a_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that read several ranges, and a part of the others."""
+    read_with_blocks(monkeypatch, prepare, snapshot)
+    listed = enumerate(sorted(block_shapes(Account.APPROXIMATE).items()))
+    only = crossing_shapes() | dict(item for number, item in listed if number % 32 < size("Spark oracle of blocks, shapes"))
+    neighbours = size("Spark oracle of blocks, neighbours")
+    outcome = run_block_oracle(
+        relation="bounded",
+        account=Account.APPROXIMATE,
+        worlds=1,
+        seed=15,
+        only=only,
+        prepare=prepare_in_spark,
+        neighbours_max=neighbours,
+    )
+    assert outcome.faults == []
+    assert outcome.breaches == []
+    assert outcome.pairs >= neighbours * (len(only) - 3) >= 15

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from lapwing.audit.block_runs import run_block_oracle
 from lapwing.audit.runs import RANKING_KEY, run_oracle
+from lapwing.engines.postgres import snapshot
 from lapwing.kernel.accounting import Account
 from tests.engines.suite import statements
+from tests.support import postgres_worlds as support_of_worlds
+from tests.support.block_catalogues import read_with_blocks
 from tests.support.postgres_worlds import PostgresWorlds
 from tests.support.sizes import size
 
@@ -39,3 +43,24 @@ def test_no_neighbour_breaks_a_claim(postgres_worlds: PostgresWorlds, relation: 
 @pytest.mark.soak("the oracle in `check` says itself how many pairs it has")
 def test_the_runs_are_at_least_three_thousand_pairs() -> None:
     assert sum(NEIGHBOURS_MIN[relation] * len(statements.hand_made(account)) for relation, account, _ in CHUNKS) >= 3_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("relation", "account"), [("unbounded", Account.PURE), ("bounded", Account.APPROXIMATE)])
+def test_no_neighbour_of_one_block_breaks_a_claim(
+    postgres_worlds: PostgresWorlds, relation: str, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_with_blocks(monkeypatch, support_of_worlds, snapshot)
+    neighbours = size("oracle of blocks on PostgreSQL, neighbours")
+    outcome = run_block_oracle(
+        relation=relation,
+        account=account,
+        worlds=1,
+        seed=71,
+        prepare=lambda declaration: postgres_worlds.prepare(declaration, ranking_key=RANKING_KEY),
+        neighbours_max=neighbours,
+    )
+    postgres_worlds.clear()
+    assert outcome.faults == []
+    assert outcome.breaches == []
+    assert outcome.pairs >= 150 * neighbours

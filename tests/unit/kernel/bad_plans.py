@@ -22,6 +22,7 @@ from lapwing.kernel.domains import (
 from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, call, not_null
 from lapwing.kernel.facts import Facts, PublicFacts, TableFacts, UnitLimits
 from lapwing.kernel.ir import (
+    Blocks,
     Bounding,
     Cap,
     Clipped,
@@ -72,18 +73,21 @@ COLUMNS: Mapping[str, Domain] = {
     "mail": KeyDomain(text=True),
 }
 PLACES = PublicFacts({"city": TextDomain(("a", "b"), nullable=False), "people": IntegerDomain(0, 100)}, key="city")
+EVENTS = TableFacts(COLUMNS, 8, 1_000, blocks=(10, 40))
+"""A table with blocks of time."""
 FACTS = Facts(
     source_id="gate",
     version=1,
     neighbours=Neighbours.UNBOUNDED,
     account=Account.APPROXIMATE,
-    tables={"visits": TableFacts(COLUMNS, 8, 10**6), "long": TableFacts(COLUMNS, 5_000, 1_000)},
+    tables={"visits": TableFacts(COLUMNS, 8, 10**6), "long": TableFacts(COLUMNS, 5_000, 1_000), "events": EVENTS},
     public_tables={"places": PLACES},
 )
 PURE = replace(FACTS, account=Account.PURE)
 STRICT = replace(FACTS, limits=UnitLimits(rows=8, work=200, size=20_000))
 
 VISITS, LONG = Scan("visits", 4), Scan("long", 1)
+IN_BLOCKS = Scan("events", 4, Blocks(12, 20, apart=True))
 N, MONEY, FLAG, CITY, NOTE = Column("n"), Column("money"), Column("flag"), Column("city"), Column("note")
 COMPUTED = call(Function.DIVIDE, MONEY, Literal(3, Kind.INTEGER))
 """A real number that is on no grid."""
@@ -206,6 +210,10 @@ GROUPS = {
         replace(BY_NOTE, bounding=Clipped(4), vectors=(), groups=SPREAD),
         replace(BY_NOTE, bounding=Clipped(4), vectors=()),
     ),
+    "a table with blocks and no range of them": of_source("blocks-missing", IN_BLOCKS, Scan("events", 4)),
+    "blocks of a table that has none": of_source("blocks-missing", VISITS, Scan("visits", 4, Blocks(12, 12))),
+    "a block that is not closed": of_source("blocks-open", IN_BLOCKS, Scan("events", 4, Blocks(12, 41))),
+    "persons within blocks beside rows of no block": of_source("blocks-mixed", IN_BLOCKS, UnitJoin(IN_BLOCKS, VISITS, (), ())),
     "groups discovered by weights finer than allowed": fault(
         "range-too-wide", replace(BY_NOTE, groups=SPREAD), replace(BY_NOTE, groups=replace(SPREAD, spread_bits=25))
     ),

@@ -16,6 +16,7 @@ import pytest
 
 from lapwing.errors import Refused
 from lapwing.kernel import (
+    blocks,
     certify,
     date_functions,
     domains,
@@ -38,6 +39,7 @@ from tests.unit.kernel.bad_expressions import EXPRESSIONS
 from tests.unit.kernel.bad_plans import BY_CITY, BY_NOTE, FACTS, FAULTS, VISITS, Fault, of_source, query
 
 MODULES: tuple[ModuleType, ...] = (
+    blocks,
     certify,
     date_functions,
     domains,

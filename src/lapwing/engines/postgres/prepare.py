@@ -25,7 +25,7 @@ from lapwing.kernel.domains import Domain, KeyDomain, Kind, TextDomain, kind_of
 from lapwing.kernel.facts import Facts
 from lapwing.render.dialect import Dialect, quoted
 from lapwing.render.postgres import POSTGRES
-from lapwing.render.relations import RANK, ROWS, UNIT
+from lapwing.render.relations import BLOCK, RANK, ROWS, UNIT
 
 META = "_lapwing"
 """Name of the table in a version that says what it is."""
@@ -203,19 +203,19 @@ def write_private_table(
         return
     name = f"{quoted(schema)}.{quoted(table.name)}"
     ask(connection, f"DROP TABLE IF EXISTS {name}")
-    columns = ", ".join(stored_columns(facts.table(table.name).columns))
+    columns = ", ".join(stored_columns(facts.table(table.name).columns, blocks=table.blocks is not None))
     ask(connection, f"CREATE TABLE {name} AS SELECT {columns} FROM ({select}) p ORDER BY {RANK}, {UNIT}", [ranking_key.hex(), ""])
     # Ranks in order and a summary of each stretch of pages: a plan that keeps few rows of each unit reads few pages.
     ask(connection, f"CREATE INDEX ON {name} USING brin ({RANK}) WITH (pages_per_range = {_PAGES_PER_RANGE})")
     check_rows_max(connection, table, schema)
 
 
-def stored_columns(columns: Mapping[str, Domain]) -> list[str]:
+def stored_columns(columns: Mapping[str, Domain], *, blocks: bool = False) -> list[str]:
     """The columns of a prepared table in the order in which they are stored: wide ones first, so that none needs padding."""
     widths = {Kind.DATE: 4, Kind.BOOLEAN: 1, Kind.TEXT: 0}
     is_text = {name: isinstance(domain, KeyDomain) and domain.text for name, domain in columns.items()}
     names = sorted(columns, key=lambda name: 0 if is_text[name] else -widths.get(kind_of(columns[name]), 8))
-    return [RANK, ROWS, UNIT, *(quoted(name) for name in names)]
+    return [RANK, ROWS, *([BLOCK] if blocks else []), UNIT, *(quoted(name) for name in names)]
 
 
 def public_values(connection: Connection, public: PublicDecl, schema: str, settings: Settings) -> dict[str, list[str | None]]:
