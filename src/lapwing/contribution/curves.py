@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from lapwing.contribution.model import ContributionModel
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,7 +52,29 @@ HUMP_ABOVE = ((0.35, 0.0, 0.1), (0.52, 0.0, 0.1), (0.87, 0.0, 0.2), (0.0, 0.04, 
 """Slopes and bends of humps above their peak, with the prior of each."""
 
 
-def family(edges: tuple[float, ...], last: int, profile: ContributionModel | None) -> tuple[Floats, Floats, Floats]:
+class FittedNorms(Protocol):
+    """What these curves take of the model of a table's norms (``ContributionModel``)."""
+
+    @property
+    def expected(self) -> Floats:
+        """Units by bin."""
+
+    @property
+    def tails(self) -> Floats:
+        """The part of each curve, by bin."""
+
+    @property
+    def chances(self) -> Floats:
+        """Of each curve."""
+
+    def norms(self) -> Floats:
+        """The usual norm in each bin."""
+
+    def beyond_caps(self, caps: Sequence[float], power: int) -> Floats:
+        """Of each bin, the part above each cap."""
+
+
+def family(edges: tuple[float, ...], last: int, profile: FittedNorms | None) -> tuple[Floats, Floats, Floats]:
     """Every curve, 1 in bin ``last``; its accumulation at the end (0 or all beyond); the logarithm of its prior."""
     shapes, heaps, beforehand = falling(edges, last)
     if profile is None:
@@ -92,7 +112,7 @@ def falling(edges: tuple[float, ...], last: int) -> tuple[Floats, Floats, Floats
     )
 
 
-def tails_like(profile: ContributionModel, edges: Floats, last: int) -> Floats:
+def tails_like(profile: FittedNorms, edges: Floats, last: int) -> Floats:
     """The profile's units by bin with shortened norms, 1 in bin ``last``; factors by which hardly any unit is left there are left out.
 
     What the profile leaves to its curves is uncertain: it is taken as the mean of each third of them, from the shortest to the longest.
