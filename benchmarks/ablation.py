@@ -76,7 +76,6 @@ RULES = (
     Rule("every curve falls", curves, {"FLATTEST": -99.0}),
     Rule("prior of power laws", curves, {"STRAIGHT": 1.0 / 12}),
     Rule("prior of accumulation at the end", curves, {"HEAPED": 1.0}),
-    Rule("tails like that of the table", curves, {"LIKE_ODDS": 1e-9}),
     Rule("the height of a curve is uncertain", model, {"LEVELS": np.array([0.0])}),
     Rule("usual rows of a unit", curves, {"USUAL_BINS": 1e6}),
     Rule("several humps", curves, {"HUMP_BELOW": (0.16,), "HUMP_ABOVE": ((0.52, 0.0, 1.0),)}),

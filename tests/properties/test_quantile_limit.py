@@ -25,6 +25,8 @@ TABLES = {"weight": "people", "grade": "people"}
 KEYS = {"people": ("sex", "region"), "visits": ("urgent", "clinic")}
 EXACT = ("MIN({x})", "MAX({x})")
 BETWEEN = ("MEDIAN({x})", "QUANTILE_CONT({x}, 0.9)", "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY {x} DESC)", "QUANTILE_CONT({x}, 0.1)")
+RANKS = 6
+"""A bar of a quantile reaches one to a few ranks to each side at any price."""
 STEPPED = ("QUANTILE_DISC({x}, 0.3)", "PERCENTILE_DISC(0.8) WITHIN GROUP (ORDER BY {x})")
 
 
@@ -55,7 +57,7 @@ def test_quantiles_are_those_of_the_bare_engine(sides: tuple[Any, duckdb.DuckDBP
     data, bare = sides
     table = TABLES.get(column, "visits")
     calls = [form.format(x=column) for form in (*EXACT, *BETWEEN, *STEPPED)]
-    compared = 0
+    compared = withheld = 0
     for key in KEYS[table]:
         text = f"SELECT {key}, {', '.join(calls)} FROM {table} GROUP BY {key}"
         found = {row[0]: row[1:] for row in (tuple(item.values()) for item in data.ask(text, epsilon=EPSILON).table.to_pylist())}
@@ -65,9 +67,18 @@ def test_quantiles_are_those_of_the_bare_engine(sides: tuple[Any, duckdb.DuckDBP
             if not ordered:
                 continue
             for place, (value, wanted) in enumerate(zip(found[group], expected, strict=True)):
+                if value is None:  # withheld: its bar is as wide as the values
+                    assert place >= len(EXACT) and reached(number(wanted), ordered) >= 0.8 * (ordered[-1] - ordered[0]), (
+                        text,
+                        group,
+                        place,
+                    )
+                    withheld += 1
+                    continue
                 compare(number(value), number(wanted), ordered, STEPS[column], place)
                 compared += 1
     assert compared >= 24
+    assert 3 * withheld <= compared, (withheld, compared)
 
 
 def test_extremes_of_text_are_those_of_the_bare_engine(sides: tuple[Any, duckdb.DuckDBPyConnection]) -> None:
@@ -83,6 +94,12 @@ def test_extremes_of_text_are_those_of_the_bare_engine(sides: tuple[Any, duckdb.
                 assert tuple(found) == expected[group]
                 compared += 1
     assert compared >= 8
+
+
+def reached(wanted: float, ordered: list[float]) -> float:
+    """How far apart values are that are within a few ranks of the one that is wanted."""
+    below, above = bisect_left(ordered, wanted) - RANKS, bisect_right(ordered, wanted) - 1 + RANKS
+    return ordered[min(above, len(ordered) - 1)] - ordered[max(below, 0)]
 
 
 def compare(value: float, wanted: float, ordered: list[float], step: float, place: int) -> None:

@@ -176,7 +176,7 @@ async def _long(scope: Any, receive: Any, send: Any) -> None:
 
 
 def test_a_reply_that_is_read_slowly_arrives_and_one_that_is_not_read_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_SECONDS", {"head": 1.0, "body": 1.0, "reading": 1.0})
+    monkeypatch.setattr(connections, "_SECONDS", {"head": 1.0, "body": 1.0, "reading": 2.5})
     http_class = cast("type[asyncio.Protocol]", partial(connections.BoundedHTTP, tls=None))
     port = free_port()
     server = uvicorn.Server(uvicorn.Config(_long, port=port, http=http_class, lifespan="off", log_level="error"))

@@ -152,9 +152,7 @@ SIZES = {
     "sizes of relations, statements": Size("statements of each world", 15, 40, "properties/test_relation_sizes.py"),
     "limit, seeds of relations": Size("seeds of statements for each relation and account", 1, 5, "properties/test_relations_limit.py"),
     "Spark oracle, neighbours": Size("neighbours of the world of a bounded relation", 1, 3, "engines/spark/test_spark_oracle.py"),
-    "Spark oracle of blocks, shapes": Size(
-        "of 32 shapes of persons over blocks and within them", 1, 16, "engines/spark/test_spark_oracle.py"
-    ),
+    "Spark oracle of blocks, shapes": Size("shapes, those that cross ranges first", 6, 40, "engines/spark/test_spark_oracle.py"),
     "Spark oracle of blocks, neighbours": Size("neighbours of the world", 1, 4, "engines/spark/test_spark_oracle.py"),
     "Spark oracle, runs": Size("runs of the oracle on Spark", 2, 4, "engines/spark/test_spark_oracle.py"),
     "Spark oracle, quarters": Size("quarters of the shapes in each run", 1, 4, "engines/spark/test_spark_oracle.py"),
