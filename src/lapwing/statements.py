@@ -273,11 +273,6 @@ class Statement:
         return query
 
 
-def scans_of(relation: Relation) -> tuple[Scan, ...]:
-    """Every reading of a protected table."""
-    return tuple(part for part in parts_of(relation) if isinstance(part, Scan))
-
-
 def expressions_of(relation: Relation) -> Iterator[Expression]:
     """Every expression that a relation computes on its way."""
     for part in parts_of(relation):

@@ -10,13 +10,14 @@ from lapwing.engines import prepare
 from lapwing.kernel import blocks, certify, stability
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.blocks import BlocksRead
-from lapwing.kernel.expressions import Column, Function
+from lapwing.kernel.expressions import Column, Function, call
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Scan, SemiJoin, UnitJoin
 from lapwing.kernel.neighbours import Neighbours
+from lapwing.kernel.workload import scans_of
 from lapwing.render import relations
 
-_SCAN, _SCANS, _COSTS = stability._scan, blocks._scans, blocks.costs_by_block
+_SCAN, _SCANS, _COSTS = stability._scan, scans_of, blocks.costs_by_block
 _BLOCK_PREDICATE, _RANK_OF = relations.block_predicate, prepare.rank_of
 
 
@@ -51,11 +52,11 @@ def _rows_of_one_block(scan: Scan, facts: Facts) -> stability.Shape:
     return replace(shape, rows_per_unit=scan.rows_per_unit)
 
 
-def _left_side_alone(relation: Any) -> list[Scan]:
+def _left_side_alone(relation: Any) -> tuple[Scan, ...]:
     return _SCANS(relation.left if isinstance(relation, UnitJoin) else relation)
 
 
-def _without_other(relation: Any) -> list[Scan]:
+def _without_other(relation: Any) -> tuple[Scan, ...]:
     return _SCANS(relation.source if isinstance(relation, SemiJoin) else relation)
 
 
@@ -88,17 +89,15 @@ def _rank_within_person(window: str) -> str:
 
 def _late_days_elsewhere(declared: Any) -> Any:
     """Days from the 16th on are in the block half a year later."""
-    late = calendar_blocks._call(
-        Function.INTEGER_DIVIDE, calendar_blocks._call(Function.DAY, Column(declared.column)), calendar_blocks._number(16)
-    )
-    later = calendar_blocks._call(Function.MULTIPLY, late, calendar_blocks._number(6))
-    return calendar_blocks._call(Function.ADD, calendar_blocks.number_of_block(declared), later)
+    late = call(Function.INTEGER_DIVIDE, call(Function.DAY, Column(declared.column)), calendar_blocks._number(16))
+    later = call(Function.MULTIPLY, late, calendar_blocks._number(6))
+    return call(Function.ADD, calendar_blocks.number_of_block(declared), later)
 
 
 def _any_block(declared: Any) -> Any:
     """Rows without a day go to the first block."""
     first = calendar_blocks._number(12 * 2024)
-    return calendar_blocks._call(Function.COALESCE, calendar_blocks.number_of_block(declared), first)
+    return call(Function.COALESCE, calendar_blocks.number_of_block(declared), first)
 
 
 MUTANTS: tuple[BlockMutant, ...] = (
@@ -114,8 +113,8 @@ MUTANTS: tuple[BlockMutant, ...] = (
         "people beside one block not seen as another block", ((BlocksRead, "facts", _people_do_not_count),), ("visits of one", "people")
     ),
     BlockMutant("rows of one block for a range", ((stability, "_scan", _rows_of_one_block),), ("a join of two",)),
-    BlockMutant("the right side of a join is free", ((blocks, "_scans", _left_side_alone),), ("a join of two", "visits of one")),
-    BlockMutant("the other side of a semi-join is free", ((blocks, "_scans", _without_other),), ("came in", "people")),
+    BlockMutant("the right side of a join is free", ((blocks, "scans_of", _left_side_alone),), ("a join of two", "visits of one")),
+    BlockMutant("the other side of a semi-join is free", ((blocks, "scans_of", _without_other),), ("came in", "people")),
     BlockMutant("a static join charged to events only", ((certify, "costs_by_block", _standing_is_free),), ("visits of one", "people")),
     BlockMutant(
         "the first query pays for all", ((certify, "costs_by_block", _first_query_pays),), ("two queries", "norms of counts, over")

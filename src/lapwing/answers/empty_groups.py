@@ -15,9 +15,9 @@ from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Ranked, RowCount, UnitCount, UnitNorms
 from lapwing.kernel.release import NoisyTable
+from lapwing.kernel.workload import scans_of
 from lapwing.planning.planned import Part
 from lapwing.spread import half_width
-from lapwing.statements import scans_of
 
 TOLD_WRONGLY = Fraction(1, 1000)
 """Probability that any group of an answer is misclassified as empty or not."""

@@ -19,6 +19,7 @@ from lapwing.asking.release_cache import bought_releases, kept_release
 from lapwing.curator.curator import Curator
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Cost
+from lapwing.kernel.workload import scans_of
 from lapwing.ledger.protocol import Bought
 from lapwing.planning.planned import Part, PlannedStatement
 from lapwing.planning.quantile_errors import rank_errors
@@ -30,7 +31,7 @@ from lapwing.releases.serving.coverage import CoveredQuery, NotCovered, covered_
 from lapwing.releases.serving.error_sides import is_quantile_side, quantile_side, sides_by_level, sides_by_vector
 from lapwing.spread import half_width
 from lapwing.sql.text.privacy_terms import Reuse
-from lapwing.statements import Statement, scans_of
+from lapwing.statements import Statement
 
 SAME_SHARE = 0.001
 """Shares of left-out rows that differ by less than this are treated as equal."""

@@ -16,7 +16,6 @@ from functools import lru_cache
 from lapwing.engines.base import Snapshot
 from lapwing.kernel import laws, thresholds
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Cost
-from lapwing.kernel.blocks import reach_of
 from lapwing.kernel.certify import Certified, CertifiedQuery, certify
 from lapwing.kernel.exact import Counts, Exact, ExactTable
 from lapwing.kernel.expressions import Value
@@ -77,8 +76,7 @@ class ChangedBlock:
 
     def is_read(self, query: CertifiedQuery) -> bool:
         """Whether the query claims to read this block."""
-        reach = reach_of(query.query.source)
-        return reach.standing if self.number is None else reach.reads(self.number)
+        return query.reads.standing if self.number is None else query.reads.reads(self.number)
 
 
 def compare(left: ExactResult, right: ExactResult, *, changed: ChangedBlock | None = None) -> list[RefutedClaim]:

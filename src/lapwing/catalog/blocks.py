@@ -12,7 +12,7 @@ from enum import Enum
 from lapwing.kernel.calendar import to_date
 from lapwing.kernel.date_functions import days_of
 from lapwing.kernel.domains import Domain, Kind
-from lapwing.kernel.expressions import Call, Column, Expression, Function, Literal
+from lapwing.kernel.expressions import Column, Expression, Function, Literal, call
 
 MONDAY = 3
 """Days from the first Monday before 1970-01-01, a Thursday, to that day."""
@@ -57,18 +57,14 @@ def number_of_block(blocks: BlockDecl) -> Expression:
     time = Column(blocks.column)
     match blocks.every:
         case Period.DAY:
-            return _call(Function.DAY_NUMBER, time)
+            return call(Function.DAY_NUMBER, time)
         case Period.WEEK:
             # The Monday of the week: a multiple of seven days, so no quotient is rounded.
-            monday = _call(Function.DAY_NUMBER, _call(Function.TRUNCATE_WEEK, time))
-            return _call(Function.INTEGER_DIVIDE, _call(Function.ADD, monday, _number(MONDAY)), _number(7))
+            monday = call(Function.DAY_NUMBER, call(Function.TRUNCATE_WEEK, time))
+            return call(Function.INTEGER_DIVIDE, call(Function.ADD, monday, _number(MONDAY)), _number(7))
         case Period.MONTH:
-            months = _call(Function.MULTIPLY, _call(Function.YEAR, time), _number(12))
-            return _call(Function.ADD, months, _call(Function.SUBTRACT, _call(Function.MONTH, time), _number(1)))
-
-
-def _call(function: Function, *arguments: Expression) -> Expression:
-    return Call(function, arguments)
+            months = call(Function.MULTIPLY, call(Function.YEAR, time), _number(12))
+            return call(Function.ADD, months, call(Function.SUBTRACT, call(Function.MONTH, time), _number(1)))
 
 
 def _number(value: int) -> Expression:

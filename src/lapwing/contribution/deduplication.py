@@ -28,8 +28,8 @@ from lapwing.kernel.ir import (
     UnitWindow,
 )
 from lapwing.kernel.stability import shape_of
-from lapwing.kernel.workload import kept_bytes
-from lapwing.statements import AggregateKind, PrivateQuery, scans_of
+from lapwing.kernel.workload import kept_bytes, scans_of
+from lapwing.statements import AggregateKind, PrivateQuery
 
 _REPEATS_DO_NOT_MATTER = frozenset({AggregateKind.COUNT_UNITS, AggregateKind.COUNT_DISTINCT})
 _UNIT_REPEATS_DO_NOT_MATTER = frozenset({UnitAggregateKind.MIN, UnitAggregateKind.MAX, UnitAggregateKind.ANY})

@@ -11,8 +11,7 @@ from lapwing.errors import CallRefused
 from lapwing.kernel.certify import Certified, CertifiedQuery
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, UnitNorms
-from lapwing.kernel.workload import unit_bytes, unit_work
-from lapwing.statements import scans_of
+from lapwing.kernel.workload import scans_of, unit_bytes, unit_work
 
 
 @dataclass(frozen=True, slots=True)

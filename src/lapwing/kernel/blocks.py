@@ -12,26 +12,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
 
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import (
-    Blocks,
-    Filter,
-    PerUnit,
-    Project,
-    PublicJoin,
-    Relation,
-    Scan,
-    SemiJoin,
-    Union,
-    UnitJoin,
-    UnitNorms,
-    UnitWindow,
-)
+from lapwing.kernel.ir import Blocks, Relation, UnitNorms
 from lapwing.kernel.neighbours import Neighbours
+from lapwing.kernel.workload import scans_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +56,12 @@ class BlockCost:
 
 def reach_of(source: Relation | UnitNorms) -> BlocksRead:
     """What a query over this source reads, or refuse."""
-    scans = list(_scans(source))
+    scans = scans_of(source)
     blocks = tuple(dict.fromkeys(scan.blocks for scan in scans if scan.blocks is not None))
     standing = any(scan.blocks is None for scan in scans)
     if len({each.apart for each in blocks}) > 1 or (standing and blocks and blocks[0].apart):
         raise Refused("blocks-mixed", "a query takes persons within a block as units in all of its tables, or in none")
     return BlocksRead(blocks, standing)
-
-
-def require_closed(table: str, blocks: Blocks, closed: tuple[int, int] | None) -> None:
-    """Refuse blocks that are not all closed, and those of a table without blocks."""
-    if closed is None:
-        raise Refused("blocks-missing", f"the table {table!r} has no blocks")
-    if not closed[0] <= blocks.first <= blocks.last <= closed[1]:
-        raise Refused("blocks-open", f"of {table!r}, blocks {closed[0]} to {closed[1]} are closed")
 
 
 def costs_by_block(reaches: Sequence[BlocksRead], cost: Callable[[Sequence[int]], Cost]) -> tuple[BlockCost, ...]:
@@ -97,19 +76,3 @@ def costs_by_block(reaches: Sequence[BlocksRead], cost: Callable[[Sequence[int]]
             found.append(BlockCost(first, after - 1, cost(readers)))
     standing = [number for number, reach in enumerate(reaches) if reach.standing]
     return (*found, *([BlockCost(None, None, cost(standing))] if standing else []))
-
-
-def _scans(relation: Relation | UnitNorms) -> list[Scan]:
-    match relation:
-        case Scan():
-            return [relation]
-        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source) | UnitNorms(source):
-            return _scans(source)
-        case UnitJoin(left, right):
-            return _scans(left) + _scans(right)
-        case SemiJoin(source, other):
-            return _scans(source) + _scans(other)
-        case Union(sources):
-            return [scan for source in sources for scan in _scans(source)]
-        case _:
-            assert_never(relation)

@@ -13,7 +13,7 @@ from typing import assert_never
 from lapwing.errors import Refused
 from lapwing.kernel import sensitivity as bounds_table
 from lapwing.kernel.accounting import Account, Cost, charge_delta, charge_loss
-from lapwing.kernel.blocks import BlockCost, costs_by_block, reach_of
+from lapwing.kernel.blocks import BlockCost, BlocksRead, costs_by_block, reach_of
 from lapwing.kernel.canonical import digest
 from lapwing.kernel.domains import INTEGER_LIMIT, Kind, RealDomain, kind_of
 from lapwing.kernel.expressions import not_null
@@ -98,6 +98,8 @@ class CertifiedQuery:
     groups_per_unit: int
     vectors: tuple[CertifiedVector, ...]
     keys: PartitionSelection | None
+    reads: BlocksRead
+    """Which blocks of time it reads."""
     quantiles: tuple[CertifiedQuantiles, ...] = ()
 
 
@@ -124,8 +126,7 @@ def certify(plan: Plan, facts: Facts) -> Certified:
     """Derive bounds and cost of every query of the plan; the cost is that of all of them together, rounded up once."""
     queries = derived_queries(plan, facts)
     identity = digest((plan, facts.source_id, facts.version))
-    reaches = [reach_of(query.source) for query in plan.queries]
-    by_block = costs_by_block(reaches, lambda readers: total_cost(tuple(queries[number] for number in readers)))
+    by_block = costs_by_block([query.reads for query in queries], lambda readers: total_cost(tuple(queries[number] for number in readers)))
     return Certified(plan, facts, queries, total_cost(queries), identity, _SEAL, by_block)
 
 
@@ -136,8 +137,7 @@ def derived_queries(plan: Plan, facts: Facts) -> tuple[CertifiedQuery, ...]:
     require_exact_types(plan)
     shapes = tuple(source_shape(query.source, facts) for query in plan.queries)
     require_bounded_work(tuple(zip(plan.queries, shapes, strict=True)), facts)
-    certified = zip(plan.queries, shapes, strict=True)
-    return tuple(_certify_query(query, shape, reach_of(query.source).facts(facts)) for query, shape in certified)
+    return tuple(_certify_query(query, shape, facts) for query, shape in zip(plan.queries, shapes, strict=True))
 
 
 def total_cost(queries: tuple[CertifiedQuery, ...]) -> Cost:
@@ -161,7 +161,8 @@ def total_cost(queries: tuple[CertifiedQuery, ...]) -> Cost:
 
 
 def _certify_query(query: Query, shape: Shape, facts: Facts) -> CertifiedQuery:
-    cells = _check_groups(query, shape)
+    reads, cells = reach_of(query.source), _check_groups(query, shape)
+    facts = reads.facts(facts)
     if not query.vectors and not query.quantiles and not isinstance(query.groups, DiscoveredGroups):
         raise Refused("plan-empty", "a query must measure something")
     names = [vector.name for vector in query.vectors] + [item.name for item in query.quantiles] + [name for name, _ in query.keys]
@@ -172,7 +173,7 @@ def _certify_query(query: Query, shape: Shape, facts: Facts) -> CertifiedQuery:
     per_unit = groups_per_unit(query, shape, cells)
     vectors = tuple(_certify_vector(vector, query, shape, facts, cells, per_unit) for vector in query.vectors)
     quantiles = tuple(certify_quantiles(item, query, shape, facts) for item in query.quantiles)
-    return CertifiedQuery(query, shape, per_unit, vectors, _certify_keys(query, shape, facts, per_unit), quantiles)
+    return CertifiedQuery(query, shape, per_unit, vectors, _certify_keys(query, shape, facts, per_unit), reads, quantiles)
 
 
 def _check_groups(query: Query, shape: Shape) -> int | None:

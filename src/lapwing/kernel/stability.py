@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import assert_never
 
 from lapwing.errors import Refused
-from lapwing.kernel.blocks import require_closed
 from lapwing.kernel.domains import BooleanDomain, Domain, IntegerDomain, KeyDomain, RealDomain, TextDomain
 from lapwing.kernel.expression_domains import domain_of, require_boolean
 from lapwing.kernel.expressions import Column, Expression, part_count
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
+    Blocks,
     Filter,
     PerUnit,
     Project,
@@ -85,13 +85,21 @@ def _scan(scan: Scan, facts: Facts) -> Shape:
         raise Refused("rows-per-unit", f"rows per unit of {scan.table!r} must be from 1 to {known.rows_per_unit_max}")
     rows_max, one_block = known.rows_max, True
     if scan.blocks is not None:
-        require_closed(scan.table, scan.blocks, known.blocks)
+        _require_closed(scan.table, scan.blocks, known.blocks)
         rows_max *= scan.blocks.number
         one_block = scan.blocks.apart or scan.blocks.number == 1
         rows *= 1 if one_block else scan.blocks.number
     elif known.blocks is not None:
         raise Refused("blocks-missing", f"of {scan.table!r}, a plan names the blocks that it reads")
     return Shape(named(known.columns.items()), rows, rows_max, weighable=one_block, widest=rows, work=rows)
+
+
+def _require_closed(table: str, blocks: Blocks, closed: tuple[int, int] | None) -> None:
+    """Refuse blocks that are not all closed, and those of a table without blocks."""
+    if closed is None:
+        raise Refused("blocks-missing", f"the table {table!r} has no blocks")
+    if not closed[0] <= blocks.first <= blocks.last <= closed[1]:
+        raise Refused("blocks-open", f"of {table!r}, blocks {closed[0]} to {closed[1]} are closed")
 
 
 def _per_unit(columns: tuple[tuple[str, UnitAggregate], ...], keys: tuple[tuple[str, Expression], ...], shape: Shape) -> Shape:

@@ -109,6 +109,11 @@ def parts_of(relation: Relation | UnitNorms) -> Iterator[Relation]:
             assert_never(relation)
 
 
+def scans_of(relation: Relation | UnitNorms) -> tuple[Scan, ...]:
+    """Every reading of a protected table."""
+    return tuple(part for part in parts_of(relation) if isinstance(part, Scan))
+
+
 def unit_work(query: Query, shape: Shape) -> int:
     """Parts of expressions computed for the rows of one unit, over all statements that a query is rendered to."""
     values = [*(key for _, key in query.keys), *(value for vector in query.vectors if (value := value_of(vector.measure)) is not None)]

@@ -23,6 +23,7 @@ from lapwing.kernel.expressions import Column, Value, not_null
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Filter, GridSum, Measure, Query, Scan, UnitNorms
 from lapwing.kernel.stability import Shape, domain_of, shape_of
+from lapwing.kernel.workload import scans_of
 from lapwing.planning.centres import Centre, centres_of
 from lapwing.planning.grids import grid_of
 from lapwing.planning.group_enumeration.groups import GroupFinder
@@ -36,7 +37,7 @@ from lapwing.planning.quantiles import QuantileMeasure
 from lapwing.planning.value_ranges import ranges_of
 from lapwing.planning.vector_bounds import QueryToBound, wanted_norms
 from lapwing.planning.vector_noise import KEY_SHARES
-from lapwing.statements import QUANTILES, AggregateKind, PrivateQuery, scans_of
+from lapwing.statements import QUANTILES, AggregateKind, PrivateQuery
 
 LISTED_BEFORE = 20_000
 """Most listed values of a key before there was a setting: older versions keep this limit."""

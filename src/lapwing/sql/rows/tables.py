@@ -11,11 +11,12 @@ from sqlglot import exp
 from lapwing.kernel.domains import KeyDomain
 from lapwing.kernel.expressions import part_count
 from lapwing.kernel.ir import Scan
+from lapwing.kernel.workload import scans_of
 from lapwing.sql.rows.names import BindCatalog, Environment, FromItem, NoisyItem, PublicItem
 from lapwing.sql.scalars.binding import PARTS_MAX, identifier, read_schema, unsupported
 from lapwing.sql.scalars.scope import Rows
 from lapwing.sql.text.reader import Reader, Session
-from lapwing.statements import expressions_of, scans_of
+from lapwing.statements import expressions_of
 
 BindQuery = Callable[[exp.Expr, Environment], Rows | NoisyItem]
 
