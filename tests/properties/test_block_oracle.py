@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lapwing.audit.block_runs import block_shapes, run_block_oracle
+from lapwing.audit.block_shapes import block_shapes
+from lapwing.audit.block_worlds import BLOCKS_OF_TIME
+from lapwing.audit.runs import run_oracle
 from lapwing.kernel.accounting import Account
 from tests.properties.block_mutants import BY_NAME
 from tests.support.sizes import size
@@ -17,14 +19,31 @@ ORDER = 32
 @pytest.mark.parametrize("account", list(Account))
 @pytest.mark.parametrize("relation", ["unbounded", "bounded"])
 def test_no_neighbour_of_one_block_breaks_a_claim(relation: str, account: Account) -> None:
-    outcome = run_block_oracle(relation=relation, account=account, worlds=WORLDS, seed=5, neighbours_max=NEIGHBOURS)
+    outcome = run_oracle(
+        family=BLOCKS_OF_TIME,
+        only=block_shapes(account),
+        relation=relation,
+        account=account,
+        worlds=WORLDS,
+        seed=5,
+        neighbours_max=NEIGHBOURS,
+    )
     assert outcome.faults == []
     assert outcome.breaches == []
     assert outcome.pairs >= 150 * WORLDS * NEIGHBOURS, "the run must be as large as it says"
 
 
 def test_nor_of_an_account_with_an_order() -> None:
-    outcome = run_block_oracle(relation="bounded", account=Account.APPROXIMATE, worlds=1, seed=6, neighbours_max=NEIGHBOURS, order=ORDER)
+    outcome = run_oracle(
+        family=BLOCKS_OF_TIME,
+        only=block_shapes(Account.APPROXIMATE),
+        relation="bounded",
+        account=Account.APPROXIMATE,
+        worlds=1,
+        seed=6,
+        neighbours_max=NEIGHBOURS,
+        order=ORDER,
+    )
     assert outcome.faults == []
     assert outcome.breaches == []
     assert outcome.pairs >= 150 * NEIGHBOURS
@@ -37,7 +56,8 @@ def test_the_oracle_sees_the_bug(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(only) >= 1
     for target, attribute, replacement in mutant.patches:
         monkeypatch.setattr(target, attribute, replacement)
-    outcome = run_block_oracle(
+    outcome = run_oracle(
+        family=BLOCKS_OF_TIME,
         relation=mutant.relation,
         account=mutant.account,
         worlds=3,

@@ -15,7 +15,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from lapwing.audit.oracle import ChangedBlock
-from lapwing.audit.worlds import CATALOGUE, SCHEMAS, Row, World, declare, random_world, unit_rows
+from lapwing.audit.runs import Family
+from lapwing.audit.worlds import CATALOGUE, SCHEMAS, Row, World, declare, random_world, unit_rows, with_unit
 from lapwing.catalog import Declaration
 from lapwing.catalog.blocks import BlockDecl, Period, block_of_day
 from lapwing.kernel.calendar import to_days
@@ -28,11 +29,10 @@ MOVER = 900
 NO_BLOCK = -1
 """No block has this number."""
 OF_PATH = 'unit = "visit_id -> visits.visit_id"'
-OWN_UNIT = """unit = "person_id" """
 OWN_COLUMNS = """[tables.drugs.columns]
 person_id = {{ type = "key" }}
 day = {{ type = "date", min = 2024-01-01, max = 2024-12-31 }}"""
-BLOCK_CATALOGUE = CATALOGUE.replace(OF_PATH, OWN_UNIT.strip()).replace("[tables.drugs.columns]", OWN_COLUMNS)
+BLOCK_CATALOGUE = CATALOGUE.replace(OF_PATH, 'unit = "person_id"').replace("[tables.drugs.columns]", OWN_COLUMNS)
 BLOCK_SCHEMAS = {**SCHEMAS, "drugs": pa.schema([("person_id", pa.int64()), ("day", pa.date32()), *SCHEMAS["drugs"]])}
 
 
@@ -77,14 +77,20 @@ def with_days(world: World, rng: random.Random) -> World:
 
 
 def neighbours_of_blocks(world: World, relation: str, rng: random.Random) -> Iterator[tuple[World, ChangedBlock]]:
-    """Every person's rows of every block removed; for bounded neighbours also replaced by others. First, rows of no block removed."""
+    """In any order: every person's rows of every block removed, for bounded neighbours also replaced by others, and rows of no block."""
+    found = list(_neighbours(world, relation, rng))
+    rng.shuffle(found)
+    yield from found
+
+
+def _neighbours(world: World, relation: str, rng: random.Random) -> Iterator[tuple[World, ChangedBlock]]:
     yield from _no_block(world)
     for unit in world.units():
         for block in _blocks_of(world, unit):
             rest = _without(world, unit, block)
             yield rest, ChangedBlock(block)
             if relation == "bounded":
-                yield _with(rest, _rows_in(block, unit, rng)), ChangedBlock(block)
+                yield with_unit(rest, _rows_in(block, unit, rng)), ChangedBlock(block)
 
 
 def _no_block(world: World) -> Iterator[tuple[World, ChangedBlock]]:
@@ -119,5 +125,5 @@ def _rows_in(block: int | None, unit: int, rng: random.Random) -> World:
     return World((), *moved)
 
 
-def _with(world: World, added: World) -> World:
-    return World(world.people + added.people, world.visits + added.visits, world.drugs + added.drugs)
+BLOCKS_OF_TIME = Family(random_block_world, declare_blocks, neighbours_of_blocks)
+"""Worlds that differ in one person's rows of one block."""

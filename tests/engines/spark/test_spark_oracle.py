@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lapwing.audit.block_runs import block_shapes, crossing_shapes, run_block_oracle
+from lapwing.audit.block_shapes import block_shapes, crossing_shapes
+from lapwing.audit.block_worlds import BLOCKS_OF_TIME
 from lapwing.audit.plan_shapes import Shape, shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
 from lapwing.audit.runs import run_oracle
@@ -57,7 +58,8 @@ def test_no_neighbour_of_one_block_refutes_a_certificate(monkeypatch: pytest.Mon
     listed = [*crossing_shapes().items(), *sorted(block_shapes(Account.APPROXIMATE).items())[::8]]
     only = dict(listed[: size("Spark oracle of blocks, shapes")])
     neighbours = size("Spark oracle of blocks, neighbours")
-    outcome = run_block_oracle(
+    outcome = run_oracle(
+        family=BLOCKS_OF_TIME,
         relation="bounded",
         account=Account.APPROXIMATE,
         worlds=1,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lapwing.audit.block_runs import run_block_oracle
+from lapwing.audit.block_shapes import block_shapes
+from lapwing.audit.block_worlds import BLOCKS_OF_TIME
 from lapwing.audit.runs import RANKING_KEY, run_oracle
 from lapwing.engines.postgres import snapshot
 from lapwing.kernel.accounting import Account
@@ -52,7 +53,9 @@ def test_no_neighbour_of_one_block_breaks_a_claim(
 ) -> None:
     read_with_blocks(monkeypatch, support_of_worlds, snapshot)
     neighbours = size("oracle of blocks on PostgreSQL, neighbours")
-    outcome = run_block_oracle(
+    outcome = run_oracle(
+        family=BLOCKS_OF_TIME,
+        only=block_shapes(account),
         relation=relation,
         account=account,
         worlds=1,

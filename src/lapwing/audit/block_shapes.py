@@ -1,24 +1,16 @@
-"""Oracle runs over blocks of time: every plan shape, its units persons over several blocks, within each block, and in one block alone."""
+"""Plan shapes over blocks of time: every plan shape, its units persons over several blocks, within each block, and in one block alone."""
 
 from __future__ import annotations
 
-import random
-import tempfile
-from collections.abc import Mapping
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
-from lapwing.audit.block_worlds import FIRST_DAY, LAST_DAY, block_number, declare_blocks, neighbours_of_blocks, random_block_world
-from lapwing.audit.oracle import ExactResult, compare, measure
-from lapwing.audit.plan_shapes import BITS, NOTHING, ONE, ONE_GROUP, Shape, law_of, shapes
+from lapwing.audit.block_worlds import FIRST_DAY, LAST_DAY, block_number
+from lapwing.audit.plan_shapes import BITS, NOTHING, ONE, ONE_GROUP, Shape, law_of, number, shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
-from lapwing.audit.runs import OracleRun, Prepare, prepare_in_duckdb
-from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.blocks import reach_of
-from lapwing.kernel.domains import Kind
-from lapwing.kernel.expressions import Call, Column, Function, Literal
+from lapwing.kernel.expressions import Column, Function, call
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
     Blocks,
@@ -75,8 +67,8 @@ def crossing_shapes() -> dict[str, Shape]:
         return lambda facts: Plan((Query(source, NOTHING, ONE_GROUP, Ranked(), (Vector("n", measure, law_of(facts)),)),))
 
     def clipped(source: Relation) -> Shape:
-        vector = RowCount(), Cap(2 * ONE)
-        return lambda facts: Plan((Query(source, NOTHING, ONE_GROUP, Clipped(BITS), (Vector("n", vector[0], law_of(facts), vector[1]),)),))
+        cap = Cap(2 * ONE)
+        return lambda facts: Plan((Query(source, NOTHING, ONE_GROUP, Clipped(BITS), (Vector("n", RowCount(), law_of(facts), cap),)),))
 
     def joined(left: Relation, right: Relation) -> Relation:
         return UnitJoin(left, right, (), (("drug", "drug"),))
@@ -85,7 +77,7 @@ def crossing_shapes() -> dict[str, Shape]:
     of_people = UnitJoin(visits(JULY, JULY), Scan("people", 1), (), (("sex", "sex"),), JoinKind.LEFT)
     rows = UnitAggregate(UnitAggregateKind.COUNT, None)
     visits_of_unit = PerUnit(visits(JANUARY, DECEMBER), (("visits", rows),))
-    many = Call(Function.GREATER, (Column("visits"), Literal(3, Kind.INTEGER)))
+    many = call(Function.GREATER, Column("visits"), number(3))
     return {
         "a join of two ranges": counted(joined(visits(JANUARY, JULY), drugs(FEBRUARY, DECEMBER))),
         "a join of two ranges, clipped": clipped(joined(visits(JANUARY, JULY), drugs(FEBRUARY, DECEMBER))),
@@ -119,57 +111,6 @@ def crossing_shapes() -> dict[str, Shape]:
     }
 
 
-def run_block_oracle(
-    *,
-    relation: str,
-    account: Account,
-    worlds: int,
-    seed: int,
-    only: Mapping[str, Shape] | None = None,
-    prepare: Prepare = prepare_in_duckdb,
-    stop_at_first: bool = False,
-    neighbours_max: int | None = None,
-    order: int | None = None,
-) -> OracleRun:
-    """Compare every shape on every neighbour of ``worlds`` random worlds, of which the first ``neighbours_max`` at most."""
-    outcome, rng = OracleRun(), random.Random(seed)
-    chosen = block_shapes(account) if only is None else only
-    delta = "0" if account is Account.PURE else '"2^-30"' if order is None else f'"2^-30"\norder = {order}'
-    with tempfile.TemporaryDirectory() as scratch:
-        for number in range(worlds):
-            world = random_block_world(rng)
-            found = list(neighbours_of_blocks(world, relation, rng))
-            rng.shuffle(found)
-            left = prepare(declare_blocks(world, Path(scratch) / f"{number}", neighbours=relation, delta=delta))
-            before = _measured(chosen, left, outcome)
-            for index, (neighbour, changed) in enumerate(found[:neighbours_max]):
-                directory = Path(scratch) / f"{number}-{index}"
-                right = prepare(declare_blocks(neighbour, directory, neighbours=relation, delta=delta, seed=index + 1))
-                after = _measured(chosen, right, outcome)
-                for name in before.keys() & after.keys():
-                    outcome.pairs += 1
-                    outcome.breaches += [(name, breach) for breach in compare(before[name], after[name], changed=changed)]
-                right.close()
-                if stop_at_first and (outcome.breaches or outcome.faults):
-                    left.close()
-                    return outcome
-            left.close()
-    return outcome
-
-
-def _measured(chosen: Mapping[str, Shape], snapshot: Any, outcome: OracleRun) -> dict[str, ExactResult]:
-    results: dict[str, ExactResult] = {}
-    for name, shape in chosen.items():
-        plan = shape(snapshot.facts)
-        if not plan.queries:
-            continue
-        try:
-            results[name] = measure(plan, snapshot)
-        except LapwingError as error:
-            outcome.faults.append((name, str(error)))
-    return results
-
-
 def _with_blocks(shape: Shape, *, apart: bool, one: bool) -> Shape:
     """The queries of the shape that may be certified so: units of one block have no rows in tables without blocks, and rows have weights by
     the rows of one block.
@@ -177,8 +118,8 @@ def _with_blocks(shape: Shape, *, apart: bool, one: bool) -> Shape:
 
     def plan(facts: Facts) -> Plan:
         queries = []
-        for number, query in enumerate(shape(facts).queries):
-            first, last = (JULY, JULY) if one else RANGES[number % 2]
+        for place, query in enumerate(shape(facts).queries):
+            first, last = (JULY, JULY) if one else RANGES[place % 2]
             joins_standing = reach_of(_replaced(query, Blocks(first, last)).source).standing
             weighs_several = isinstance(query.bounding, Weighted) and not apart and not one
             if not (apart and joins_standing) and not weighs_several:
