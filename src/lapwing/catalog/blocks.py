@@ -6,10 +6,14 @@ A row's block follows from the row alone, and a day's from the calendar alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
+from fractions import Fraction
+from typing import Any
 
-from lapwing.kernel.calendar import to_date
+from lapwing.kernel.calendar import to_date, to_days
 from lapwing.kernel.date_functions import days_of
 from lapwing.kernel.domains import Domain, Kind
 from lapwing.kernel.expressions import Column, Expression, Function, Literal, call
@@ -34,6 +38,58 @@ class BlockDecl:
     every: Period
 
 
+@dataclass(frozen=True, slots=True)
+class BlocksDecl:
+    """``[blocks]``: what holds for the blocks of all tables."""
+
+    every: Period
+    grace_days: int
+    """A block closes this many days after its last day; rows that arrive later are left out."""
+    person_cap: Fraction | None
+    """The most epsilon that one person may lose over a year; None if the owner sets no cap."""
+    keep: int | None = None
+    """How many closed blocks keep their rows; None for all."""
+
+    def last_closed(self, today: int) -> int:
+        """The last block that is closed on a day: a fact of the calendar, whatever rows there are."""
+        return block_of_day(today - self.grace_days, self.every) - 1
+
+    def range_of(self, declared: tuple[int, int], last: int) -> tuple[int, int]:
+        """The first and the last block whose rows are kept, of the ``declared`` ones, if ``last`` is the last closed one.
+
+        The first is behind the last if there is none.
+        """
+        last = min(last, declared[1])
+        return max(declared[0], declared[0] if self.keep is None else last - self.keep + 1), last
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedBlocks:
+    """The blocks of time that a version holds, from ``first`` to ``last``; none if the first is behind the last."""
+
+    first: int
+    last: int
+    corrected: tuple[tuple[int, int], ...] = ()
+    """Those that were corrected, in order, each with the number of its newest correction."""
+
+    def body(self) -> dict[str, Any]:
+        """For a file."""
+        return {"first": self.first, "last": self.last, "corrected": [list(item) for item in self.corrected]}
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any] | None) -> PreparedBlocks | None:
+        """Inverse of :meth:`body`; None of a version without blocks."""
+        if body is None:
+            return None
+        return cls(int(body["first"]), int(body["last"]), tuple((int(block), int(number)) for block, number in body["corrected"]))
+
+    def with_corrections(self, first: int, last: int) -> PreparedBlocks:
+        """After one more correction of the blocks of a range."""
+        known = dict(self.corrected)
+        known |= {block: known.get(block, 0) + 1 for block in range(first, last + 1)}
+        return replace(self, corrected=tuple(sorted(known.items())))
+
+
 def block_of_day(day: int, every: Period) -> int:
     """The number of the block that a day is in."""
     match every:
@@ -44,6 +100,19 @@ def block_of_day(day: int, every: Period) -> int:
         case Period.MONTH:
             date = to_date(day)
             return 12 * date.year + date.month - 1
+
+
+def days_of_block(block: int, every: Period) -> tuple[int, int]:
+    """The first and the last day of a block."""
+    match every:
+        case Period.DAY:
+            return block, block
+        case Period.WEEK:
+            return 7 * block - MONDAY, 7 * block - MONDAY + 6
+        case Period.MONTH:
+            starts = (to_days(datetime.date(month // 12, month % 12 + 1, 1)) for month in (block, block + 1))
+            first, after = starts
+            return first, after - 1
 
 
 def blocks_of_domain(blocks: BlockDecl, domain: Domain) -> tuple[int, int]:

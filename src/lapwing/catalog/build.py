@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path as FilePath
 
+from lapwing.catalog.block_rules import build_blocks
 from lapwing.catalog.columns import build_columns, check_name
 from lapwing.catalog.confidences import NOT_ASKED, can_be_asked
 from lapwing.catalog.declaration import (
@@ -102,6 +103,7 @@ def build(report: ProblemReport, model: CatalogueModel, *, directory: FilePath |
         for name, table in model.tables.items()
         if name in paths
     )
+    blocks, tables = build_blocks(report, model, tables)
     _check_sources(report, model)
     check_file_forms(report, model)
     _warn_about_delta(report, dataset, budget, rows_max)
@@ -113,6 +115,7 @@ def build(report: ProblemReport, model: CatalogueModel, *, directory: FilePath |
         public_tables=public,
         ledger=_ledger(report, model.ledger),
         limits=_limits(report, model.limits, budget),
+        blocks=blocks,
         directory=directory,
         warnings=tuple(report.warnings),
     )

@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import assert_never
 
-from lapwing.catalog.blocks import BlockDecl
+from lapwing.catalog.blocks import BlockDecl, BlocksDecl
 from lapwing.catalog.problems import Problem
 from lapwing.catalog.spellings import COMMON_SPELLING, Spelling
 from lapwing.errors import Refused
@@ -226,6 +226,8 @@ class Declaration:
     public_tables: tuple[PublicDecl, ...]
     ledger: LedgerDecl = LedgerDecl()
     limits: LimitsDecl = LimitsDecl()
+    blocks: BlocksDecl | None = None
+    """Blocks of time, if any table has some."""
     directory: Path | None = None
     """Where relative sources start; None when the text did not come from a file."""
     warnings: tuple[Problem, ...] = field(default=(), compare=False)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
-from lapwing.catalog.blocks import blocks_of_domain
+from lapwing.catalog.blocks import PreparedBlocks, blocks_of_domain
 from lapwing.catalog.columns import with_other
-from lapwing.catalog.declaration import ColumnDecl, ColumnRef, Declaration
+from lapwing.catalog.declaration import ColumnDecl, ColumnRef, Declaration, TableDecl
 from lapwing.catalog.settings import Settings
 from lapwing.errors import CatalogueError
 from lapwing.kernel.domains import Domain, NumberType, TextDomain, number_type, with_number
@@ -33,10 +34,11 @@ def facts(
     settings: Settings | None = None,
     numbers: NumberTypes | None = None,
     rules: int = PLANNING_RULES,
+    prepared: PreparedBlocks | None = None,
 ) -> Facts:
     """All that certification may rely on for this version; ``numbers`` is None for a version that does not say.
 
-    Its planning ``rules`` affect accuracy only.
+    Its planning ``rules`` affect accuracy only. ``prepared`` are the blocks of time that hold rows; without it, all that are declared.
 
     Pre: ``public_values`` comes from the public tables of the version and from nowhere else; protected rows have no way in here.
     Post: a text column of a public table has exactly its frozen values as domain, and a protected column with ``values_from`` has those
@@ -69,7 +71,7 @@ def facts(
             },
             rows_per_unit_max=table.rows_per_unit_max,
             rows_max=table.rows_max,
-            blocks=None if table.blocks is None else blocks_of_domain(table.blocks, table.column(table.blocks.column).domain),
+            **_blocks_of(table, prepared),
         )
         for table in declaration.tables
     }
@@ -85,6 +87,15 @@ def facts(
         typed_numbers=numbers is not None,
         planning_rules=rules,
     )
+
+
+def _blocks_of(table: TableDecl, prepared: PreparedBlocks | None) -> dict[str, Any]:
+    if table.blocks is None:
+        return {}
+    first, last = blocks_of_domain(table.blocks, table.column(table.blocks.column).domain)
+    if prepared is None:
+        return {"blocks": (first, last)}
+    return {"blocks": (max(first, prepared.first), min(last, prepared.last)), "corrected": prepared.corrected}
 
 
 def _public_domain(column: ColumnDecl, at: ColumnRef, public_values: PublicValues, *, limit: int) -> Domain:

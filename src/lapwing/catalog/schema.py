@@ -41,6 +41,12 @@ def _timestamp(raw: object) -> datetime.datetime:
     raise PydanticCustomError("plain_timestamp", "a date and time without zone")
 
 
+def _cap(raw: object) -> Fraction | None:
+    return None if raw == "none" else _exact(raw)
+
+
+Cap = Annotated[Fraction | None, PlainValidator(_cap)]
+"""A number, or "none"."""
 Exact = Annotated[Fraction, PlainValidator(_exact)]
 Date = Annotated[datetime.date, PlainValidator(_date)]
 Timestamp = Annotated[datetime.datetime, PlainValidator(_timestamp)]
@@ -104,6 +110,15 @@ class LimitsModel(Model):
 
     per_statement: Exact | None = None
     per_day: Exact | None = None
+
+
+class BlocksModel(Model):
+    """``[blocks]``"""
+
+    every: Literal["day", "week", "month"]
+    person_cap: Cap
+    grace_days: int = 1
+    keep: int | None = None
 
 
 class ColumnModel(Model):
@@ -195,6 +210,7 @@ class TableModel(Model):
     rows_per_unit_max: int | None = None
     rows_max: int | None = None
     appended_by: str = ""
+    blocks: str = ""
     partitions: tuple[str, ...] = Field(default=(), strict=False)
     delimiter: Literal[",", ";", "\t", "|"] = ","
     description: str = ""
@@ -221,6 +237,7 @@ class CatalogueModel(Model):
     defaults: DefaultsModel = DefaultsModel()
     ledger: LedgerModel = LedgerModel()
     limits: LimitsModel = LimitsModel()
+    blocks: BlocksModel | None = None
     tables: dict[str, TableModel]
     public: dict[str, PublicModel] = {}
 
@@ -242,6 +259,8 @@ def model_at(path: Path) -> type[Model] | None:
             return LedgerModel
         case ("limits",):
             return LimitsModel
+        case ("blocks",):
+            return BlocksModel
         case ("tables", _):
             return TableModel
         case ("public", _):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from lapwing.errors import Refused
-from lapwing.kernel.accounting import Cost
+from lapwing.kernel.accounting import DELTA_UNITS, Account, Cost
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Blocks, Relation, UnitNorms
 from lapwing.kernel.neighbours import Neighbours
@@ -32,6 +32,11 @@ class BlocksRead:
     def apart(self) -> bool:
         """Whether its units are persons within one block."""
         return bool(self.blocks) and self.blocks[0].apart
+
+    @property
+    def units_per_person(self) -> int:
+        """How many of its units one person may be: one, or one for each block that is read."""
+        return sum(last - first + 1 for first, last in _merged(self.blocks)) if self.apart else 1
 
     def reads(self, block: int) -> bool:
         """Whether it may read rows of this block of time."""
@@ -52,6 +57,30 @@ class BlockCost:
     first: int | None
     last: int | None
     cost: Cost
+
+
+def group_cost(cost: Cost, units: int, account: Account) -> Cost:
+    """At least the cost for neighbours that differ in ``units`` units, from the cost for one unit (group privacy).
+
+    A divergence grows with the square of the distance, an epsilon with the distance. Thresholds are chosen for one unit, so a delta says
+    nothing about several, and becomes 1.
+    """
+    if units == 1:
+        return cost
+    pure = None if cost.pure is None else cost.pure * units
+    times = units if account is Account.PURE else units**2
+    return Cost(loss=cost.loss * times, delta=DELTA_UNITS if cost.delta else 0, pure=pure)
+
+
+def _merged(blocks: Sequence[Blocks]) -> list[tuple[int, int]]:
+    """The blocks as ranges that do not meet, in order."""
+    ranges: list[tuple[int, int]] = []
+    for first, last in sorted((each.first, each.last) for each in blocks):
+        if ranges and first <= ranges[-1][1] + 1:
+            ranges[-1] = ranges[-1][0], max(last, ranges[-1][1])
+        else:
+            ranges.append((first, last))
+    return ranges
 
 
 def reach_of(source: Relation | UnitNorms) -> BlocksRead:

@@ -13,7 +13,7 @@ from typing import assert_never
 from lapwing.errors import Refused
 from lapwing.kernel import sensitivity as bounds_table
 from lapwing.kernel.accounting import Account, Cost, charge_delta, charge_loss
-from lapwing.kernel.blocks import BlockCost, BlocksRead, costs_by_block, reach_of
+from lapwing.kernel.blocks import BlockCost, BlocksRead, costs_by_block, group_cost, reach_of
 from lapwing.kernel.canonical import digest
 from lapwing.kernel.domains import INTEGER_LIMIT, Kind, RealDomain, kind_of
 from lapwing.kernel.expressions import not_null
@@ -116,6 +116,8 @@ class Certified:
     seal: object
     blocks: tuple[BlockCost, ...] = ()
     """What each block pays, where the plan reads blocks of time."""
+    person: Cost | None = None
+    """What one person loses by it over all blocks that it reads; None if it reads no blocks of time."""
 
     def __post_init__(self) -> None:
         if self.seal is not _SEAL:
@@ -127,7 +129,7 @@ def certify(plan: Plan, facts: Facts) -> Certified:
     queries = derived_queries(plan, facts)
     identity = digest((plan, facts.source_id, facts.version))
     by_block = costs_by_block([query.reads for query in queries], lambda readers: total_cost(tuple(queries[number] for number in readers)))
-    return Certified(plan, facts, queries, total_cost(queries), identity, _SEAL, by_block)
+    return Certified(plan, facts, queries, total_cost(queries), identity, _SEAL, by_block, _cost_of_person(queries, facts, by_block))
 
 
 def derived_queries(plan: Plan, facts: Facts) -> tuple[CertifiedQuery, ...]:
@@ -158,6 +160,15 @@ def total_cost(queries: tuple[CertifiedQuery, ...]) -> Cost:
     finite = [epsilon for epsilon in epsilons if epsilon is not None]
     pure = charge_loss(sum(finite, Fraction(0))) if len(finite) == len(epsilons) else None
     return Cost(loss=charge_loss(total), delta=charge_delta(delta), pure=pure)
+
+
+def _cost_of_person(queries: tuple[CertifiedQuery, ...], facts: Facts, by_block: tuple[BlockCost, ...]) -> Cost | None:
+    if not by_block:
+        return None
+    by_units: dict[int, list[CertifiedQuery]] = {}
+    for query in queries:
+        by_units.setdefault(query.reads.units_per_person, []).append(query)
+    return sum((group_cost(total_cost(tuple(some)), units, facts.account) for units, some in by_units.items()), Cost.zero())
 
 
 def _certify_query(query: Query, shape: Shape, facts: Facts) -> CertifiedQuery:

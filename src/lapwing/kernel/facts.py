@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import Domain
+from lapwing.kernel.ir import Blocks
 from lapwing.kernel.neighbours import Neighbours
 
 
@@ -27,6 +28,12 @@ class TableFacts:
     """The first and the last closed block of a table with blocks of time. Rows are ranked within person and block, ``rows_per_unit_max`` is
     for each of them, and ``rows_max`` for each block.
     """
+    corrected: tuple[tuple[int, int], ...] = ()
+    """The closed blocks whose rows were corrected, in order, each with the number of its newest correction."""
+
+    def blocks_between(self, first: int, last: int, *, apart: bool = False) -> Blocks:
+        """These blocks of the table as a scan names them."""
+        return Blocks(first, last, apart, tuple(item for item in self.corrected if first <= item[0] <= last))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ class Blocks:
     first: int
     last: int
     apart: bool = False
+    corrected: tuple[tuple[int, int], ...] = ()
+    """Which of them hold corrected rows, each with the number of its correction: after a correction it is another question."""
 
     @property
     def number(self) -> int:

@@ -15,7 +15,7 @@ from lapwing.errors import Refused
 from lapwing.kernel.domains import BooleanDomain, Domain, IntegerDomain, KeyDomain, RealDomain, TextDomain
 from lapwing.kernel.expression_domains import domain_of, require_boolean
 from lapwing.kernel.expressions import Column, Expression, part_count
-from lapwing.kernel.facts import Facts
+from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import (
     Blocks,
     Filter,
@@ -85,7 +85,7 @@ def _scan(scan: Scan, facts: Facts) -> Shape:
         raise Refused("rows-per-unit", f"rows per unit of {scan.table!r} must be from 1 to {known.rows_per_unit_max}")
     rows_max, one_block = known.rows_max, True
     if scan.blocks is not None:
-        _require_closed(scan.table, scan.blocks, known.blocks)
+        _require_closed(scan.table, scan.blocks, known)
         rows_max *= scan.blocks.number
         one_block = scan.blocks.apart or scan.blocks.number == 1
         rows *= 1 if one_block else scan.blocks.number
@@ -94,12 +94,15 @@ def _scan(scan: Scan, facts: Facts) -> Shape:
     return Shape(named(known.columns.items()), rows, rows_max, weighable=one_block, widest=rows, work=rows)
 
 
-def _require_closed(table: str, blocks: Blocks, closed: tuple[int, int] | None) -> None:
-    """Refuse blocks that are not all closed, and those of a table without blocks."""
+def _require_closed(table: str, blocks: Blocks, known: TableFacts) -> None:
+    """Refuse blocks that are not all closed, those of a table without blocks, and rows from before a correction."""
+    closed = known.blocks
     if closed is None:
         raise Refused("blocks-missing", f"the table {table!r} has no blocks")
     if not closed[0] <= blocks.first <= blocks.last <= closed[1]:
         raise Refused("blocks-open", f"of {table!r}, blocks {closed[0]} to {closed[1]} are closed")
+    if blocks != known.blocks_between(blocks.first, blocks.last, apart=blocks.apart):
+        raise Refused("blocks-corrected", f"a plan names the corrections of the blocks of {table!r} that it reads")
 
 
 def _per_unit(columns: tuple[tuple[str, UnitAggregate], ...], keys: tuple[tuple[str, Expression], ...], shape: Shape) -> Shape:

@@ -8,10 +8,12 @@ database compare the numbers themselves. Python integers do all arithmetic.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from fractions import Fraction
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Account, Budget, Cost
+from lapwing.kernel.blocks import BlockCost
 
 AMOUNT_DIGITS = 40
 """A delta total has at most 31 digits and a loss total at most 25."""
@@ -90,3 +92,30 @@ def budget_value(text: str) -> Budget:
     if budget_text(budget) != text:
         raise LedgerError("ledger-damaged", "the ledger holds a budget that cannot be read")
     return budget
+
+
+def ranges_text(ranges: Sequence[BlockCost], person: Cost) -> str:
+    """What blocks of time pay, and one person over all of them, as canonical JSON: every amount a text of digits."""
+    listed = [[each.first, each.last, *_texts(each.cost)] for each in ranges]
+    return json.dumps({"person": _texts(person), "ranges": listed}, separators=(",", ":"), sort_keys=True)
+
+
+def ranges_value(text: str) -> tuple[tuple[BlockCost, ...], Cost]:
+    """Inverse of :func:`ranges_text`."""
+    try:
+        fields = json.loads(text)
+        ranges = tuple(BlockCost(first, last, _of_texts(*amounts)) for first, last, *amounts in fields["ranges"])
+        person = _of_texts(*fields["person"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise LedgerError("ledger-damaged", "the ledger holds costs of blocks that cannot be read") from error
+    if ranges_text(ranges, person) != text:
+        raise LedgerError("ledger-damaged", "the ledger holds costs of blocks that cannot be read")
+    return ranges, person
+
+
+def _texts(cost: Cost) -> list[str | None]:
+    return [str(cost.loss), str(cost.delta), None if cost.pure is None else str(cost.pure)]
+
+
+def _of_texts(loss: str, delta: str, pure: str | None) -> Cost:
+    return Cost(loss=int(loss), delta=int(delta), pure=None if pure is None else int(pure))
