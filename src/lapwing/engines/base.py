@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from lapwing.catalog import Declaration
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.engines.losses import Witness
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact
@@ -82,6 +83,7 @@ class Engine(Protocol):
         ranking_key: bytes,
         progress: Progress,
         append_to: int | None = None,
+        blocks: PreparedBlocks | None = None,
         witness: Witness | None = None,
     ) -> None:
         """Write one version from the sources, whole or not at all; ``text`` is the catalogue it is prepared with.
@@ -92,8 +94,37 @@ class Engine(Protocol):
         With ``append_to``, an older version: tables that declare ``appended_by`` are made from the rows of that version and the rows of the
         source that came later (see ``appending``). The result is that of a preparation from nothing, for sources that only grow.
 
+        Tables with blocks of time get the rows of ``blocks`` alone, and no other rows of theirs are read.
+
         Raises PreparationError with the engine's own words: the owner made this call and sees them; nothing of it reaches an analyst.
         """
+        ...
+
+    def prepared_blocks(self, version: int) -> PreparedBlocks | None:
+        """The blocks of time whose rows a version holds; None of a version without blocks."""
+        ...
+
+    def write_blocks(
+        self,
+        declaration: Declaration,
+        *,
+        version: int,
+        write: tuple[int, int],
+        after: PreparedBlocks,
+        ranking_key: bytes,
+        progress: Progress,
+        witness: Witness | None = None,
+    ) -> None:
+        """Write the rows of the blocks ``write`` (first and last) of a version, from the sources; it then holds the blocks ``after``.
+
+        Blocks that were there before are replaced (a correction); rows of blocks before ``after.first`` are deleted. All other rows of the
+        version stay where they are, untouched. Nothing is written if ``write`` is empty (the first behind the last). It happens whole or
+        not at all, for readers too: a snapshot opened before keeps its blocks or, where they are gone, refuses in ``check``.
+        """
+        ...
+
+    def late_rows(self, declaration: Declaration, version: int) -> dict[str, int]:
+        """How many more rows than were read the sources have now in the blocks that the version holds, by table: exact, for the owner."""
         ...
 
     def open(self, version: int, *, ranking_key: bytes) -> Snapshot:

@@ -7,12 +7,15 @@ what was spent.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Protocol
 
 from lapwing.kernel.accounting import Budget, Cost, left_of
+from lapwing.kernel.blocks import BlockCost
 from lapwing.kernel.permit import Permit
+from lapwing.ledger.block_balances import BlockSpending, BlockTerms
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.receipts import ReceiptStatement
 
@@ -43,6 +46,8 @@ class EntryKind(StrEnum):
     """The owner overrode a refusal that guards the identity of the source or of the ledger."""
     RESTORE = "restore"
     """Charges that a restored file had lost were charged again, as one amount."""
+    BLOCKS = "blocks"
+    """The owner declared blocks of time, or another cap on what one person may lose."""
     VERSION = "version"
     """A snapshot was prepared."""
     RETIRE = "retire"
@@ -73,6 +78,10 @@ class Request:
     """Short public text for the history (the statement); never a value from the data."""
     purchase: PurchaseRecord | None = None
     """What it buys; None only for charges from before purchase records existed."""
+    ranges: tuple[BlockCost, ...] = ()
+    """What each block of time pays, and the standing block, where the plan reads blocks of time. Empty: the standing block pays all."""
+    person: Cost | None = None
+    """What one person loses by it over all blocks; None without ``ranges``, where it is the cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +148,12 @@ class Ledger(Protocol):
         data set is closed (``data-set-closed``). Refuses a known key with another digest (``request-mismatch``); with the same digest, a
         committed charge returns its StoredAnswer, a reserved charge is refused as in progress (``request-in-progress``), and so is a
         forfeited one (``request-forfeited``). If ``spent + cost`` would exceed the budget in either amount: BudgetRefused
-        ``budget-exceeded``.
+        ``budget-exceeded``. With ``ranges`` every block pays its own part: ``budget-exceeded`` if the standing block cannot pay,
+        ``block-budget`` if a block of time cannot, ``person-cap`` if one person would lose more over a year than the owner's cap.
         """
         ...
 
-    def require_payable(self, analyst: str, cost: Cost) -> None:
+    def require_payable(self, analyst: str, cost: Cost, ranges: Sequence[BlockCost] = (), person: Cost | None = None) -> None:
         """Refuse if :meth:`reserve` would refuse a new request of this analyst at this cost; charges nothing.
 
         For a purchase of several charges that is useful only as a whole. It guarantees nothing: others may be charged meanwhile.
@@ -191,6 +201,20 @@ class Ledger(Protocol):
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries first."""
+        ...
+
+    def blocks(self) -> BlockSpending | None:
+        """What blocks of time have spent; None of a data set without blocks. ``balance`` is then that of the standing block."""
+        ...
+
+    def declare_blocks(self, terms: BlockTerms, *, read: tuple[int, int] | None, units: int, reason: str) -> None:
+        """Give every block of time a budget of its own, or change the cap on what one person may lose.
+
+        The first time, everything that was spent was spent by statements that may have read any row of the blocks ``read``, for whole
+        persons: the standing block and each block ``read`` inherit the group cost of ``units`` units of it (one person's rows of one block
+        are exchanged, not added). Refuses (``blocks-overspent``) what the budget of a block does not hold, and changes nothing then.
+        Later, another period is refused (``blocks-period``), and ``read`` and ``units`` mean nothing. Balances are kept in any case.
+        """
         ...
 
     def set_budget(self, to: Budget, *, reason: str) -> None:
