@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lapwing.catalog import ColumnDecl, Declaration, PublicDecl, RowUnit, TableDecl, UnitPath
-from lapwing.catalog.blocks import BlockDecl, number_of_block
+from lapwing.catalog.blocks import BlockDecl, blocks_of_domain, days_of_block, number_of_block
 from lapwing.catalog.facts import NumberTypes
 from lapwing.engines.reading import sanitised, unit_value
 from lapwing.errors import PreparationError
@@ -113,8 +113,16 @@ def raw_column(column: ColumnDecl, source: SourceTable, dialect: Dialect) -> tup
     return f"s.{dialect.quoted(column.source_name)}", source.kinds[column.source_name]
 
 
-def private_table(declared: TableDecl, declaration: Declaration, sources: Mapping[str, SourceTable], facts: Facts, dialect: Dialect) -> str:
-    """SELECT of a prepared private table. Its one parameter is the ranking key.
+def private_table(
+    declared: TableDecl,
+    declaration: Declaration,
+    sources: Mapping[str, SourceTable],
+    facts: Facts,
+    dialect: Dialect,
+    *,
+    blocks: tuple[int, int] | None = None,
+) -> str:
+    """SELECT of a prepared private table, of a table with blocks of time the rows of ``blocks`` alone. Its one parameter is the ranking key.
 
     Rows: unit, rank within the unit, rows of the unit (after the cap), then the clean columns. Rows without a unit, and rows with a NULL
     in a column declared ``null = false``, are left out before anything is ranked.
@@ -122,7 +130,27 @@ def private_table(declared: TableDecl, declaration: Declaration, sources: Mappin
     columns = facts.table(declared.name).columns
     if isinstance(declared.unit, RowUnit):
         return row_units(digested_rows(declared, sources[declared.name], columns, dialect), columns, dialect)
-    return ranked_rows(_owned_rows(declared, declaration, sources, columns, dialect), declared, columns, dialect)
+    if declared.blocks is not None and blocks is not None:
+        sources = {**sources, declared.name: rows_near(declared, sources[declared.name], blocks, dialect)}
+    return ranked_rows(_owned_rows(declared, declaration, sources, columns, dialect), declared, columns, dialect, blocks=blocks)
+
+
+def rows_near(declared: TableDecl, source: SourceTable, blocks: tuple[int, int], dialect: Dialect) -> SourceTable:
+    """All rows of a source that are in these blocks and, where it holds dates or times, few others: by a condition on the raw column that
+    indexes and the statistics of files serve. The block itself follows from the clean value.
+    """
+    assert declared.blocks is not None
+    column = declared.column(declared.blocks.column)
+    raw, kind = raw_column(column, source, dialect)
+    if kind not in (SourceKind.DATE, SourceKind.TIMESTAMP):
+        return source
+    ends = blocks_of_domain(declared.blocks, column.domain)  # values beyond the declared ones count at the ends
+    days = days_of_block(blocks[0], declared.blocks.every)[0] - 1, days_of_block(blocks[1], declared.blocks.every)[1] + 2
+    conditions = [f"{raw} >= {dialect.date_literal(days[0])}"] if blocks[0] > ends[0] else []
+    conditions += [f"{raw} < {dialect.date_literal(days[1])}"] if blocks[1] < ends[1] else []
+    if not conditions:
+        return source
+    return SourceTable(f"(SELECT * FROM {source.sql} s WHERE {' AND '.join(conditions)})", source.kinds)
 
 
 def owned_rows(declared: TableDecl, declaration: Declaration, sources: Mapping[str, SourceTable], facts: Facts, dialect: Dialect) -> str:
@@ -130,7 +158,9 @@ def owned_rows(declared: TableDecl, declaration: Declaration, sources: Mapping[s
     return _owned_rows(declared, declaration, sources, facts.table(declared.name).columns, dialect)
 
 
-def ranked_rows(clean: str, declared: TableDecl, columns: Mapping[str, Domain], dialect: Dialect) -> str:
+def ranked_rows(
+    clean: str, declared: TableDecl, columns: Mapping[str, Domain], dialect: Dialect, *, blocks: tuple[int, int] | None = None
+) -> str:
     """SELECT of clean rows with their ranks, capped: what a prepared table holds."""
     listed = ", ".join(f"c.{dialect.quoted(name)}" for name in columns)
     required = [f"c.{dialect.quoted(name)} IS NOT NULL" for name, domain in columns.items() if not domain.nullable]
@@ -140,7 +170,7 @@ def ranked_rows(clean: str, declared: TableDecl, columns: Mapping[str, Domain], 
     block, owner = "", f"c.{UNIT}"
     if declared.blocks is not None:
         clean = f"SELECT c.*, {block_number(declared.blocks, columns, dialect)} AS {BLOCK} FROM ({clean}) c"
-        condition += f" AND c.{BLOCK} IS NOT NULL"
+        condition += f" AND c.{BLOCK} IS NOT NULL" if blocks is None else f" AND c.{BLOCK} BETWEEN {blocks[0]} AND {blocks[1]}"
         block, owner = f"c.{BLOCK}, ", f"c.{UNIT}, c.{BLOCK}"
     hashed = f"SELECT c.{UNIT}, {block}{listed}, {hash_} AS _hash FROM ({clean}) c WHERE {condition}"
     window = f"PARTITION BY {owner}"
