@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lapwing.catalog import ColumnDecl, Declaration, PublicDecl, RowUnit, TableDecl, UnitPath
-from lapwing.catalog.blocks import BlockDecl, blocks_of_domain, days_of_block, number_of_block
+from lapwing.catalog.blocks import BlockDecl, days_of_block, number_of_block
 from lapwing.catalog.facts import NumberTypes
 from lapwing.engines.reading import sanitised, unit_value
 from lapwing.errors import PreparationError
@@ -122,7 +122,7 @@ def private_table(
     *,
     blocks: tuple[int, int] | None = None,
 ) -> str:
-    """SELECT of a prepared private table, of a table with blocks of time the rows of ``blocks`` alone. Its one parameter is the ranking key.
+    """SELECT of a prepared private table; of one with blocks of time, the rows of ``blocks`` alone. Its one parameter is the ranking key.
 
     Rows: unit, rank within the unit, rows of the unit (after the cap), then the clean columns. Rows without a unit, and rows with a NULL
     in a column declared ``null = false``, are left out before anything is ranked.
@@ -144,13 +144,10 @@ def rows_near(declared: TableDecl, source: SourceTable, blocks: tuple[int, int],
     raw, kind = raw_column(column, source, dialect)
     if kind not in (SourceKind.DATE, SourceKind.TIMESTAMP):
         return source
-    ends = blocks_of_domain(declared.blocks, column.domain)  # values beyond the declared ones count at the ends
-    days = days_of_block(blocks[0], declared.blocks.every)[0] - 1, days_of_block(blocks[1], declared.blocks.every)[1] + 2
-    conditions = [f"{raw} >= {dialect.date_literal(days[0])}"] if blocks[0] > ends[0] else []
-    conditions += [f"{raw} < {dialect.date_literal(days[1])}"] if blocks[1] < ends[1] else []
-    if not conditions:
-        return source
-    return SourceTable(f"(SELECT * FROM {source.sql} s WHERE {' AND '.join(conditions)})", source.kinds)
+    # A day more on both sides: an instant has its date in UTC, and an engine may compare it in another zone.
+    day_before = dialect.date_literal(days_of_block(blocks[0], declared.blocks.every)[0] - 1)
+    day_after = dialect.date_literal(days_of_block(blocks[1], declared.blocks.every)[1] + 2)
+    return SourceTable(f"(SELECT * FROM {source.sql} s WHERE {raw} >= {day_before} AND {raw} < {day_after})", source.kinds)
 
 
 def owned_rows(declared: TableDecl, declaration: Declaration, sources: Mapping[str, SourceTable], facts: Facts, dialect: Dialect) -> str:
