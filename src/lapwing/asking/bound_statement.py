@@ -12,6 +12,7 @@ from lapwing.answers.assembly import check_post
 from lapwing.answers.post_processing import evaluate
 from lapwing.asking.accuracy_targets import PlanAt
 from lapwing.catalog import Declaration, RowUnit, UnitPath
+from lapwing.catalog.facts import blocks_of_table
 from lapwing.contribution.model import ContributionModel, NormHistogram
 from lapwing.curator.curator import Curator
 from lapwing.errors import Refused
@@ -19,6 +20,7 @@ from lapwing.kernel.accounting import Account, Budget
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
+from lapwing.planning.block_ranges import with_blocks
 from lapwing.planning.drafts import PlanningFacts
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.key_delta import delta_for_keys
@@ -88,6 +90,7 @@ def bound_statement(
         moment=asked_at,
         decided=decided,
     )
+    statement = with_blocks(statement, facts, {table.name: blocks_of_table(table) for table in declaration.tables if table.blocks})
     return replace(planned_at_will(curator, statement, scaled_groups=scaled_groups, public_rows=public_rows), moment=asked_at)
 
 

@@ -18,7 +18,8 @@ from lapwing.audit.oracle import ChangedBlock
 from lapwing.audit.runs import Family
 from lapwing.audit.worlds import CATALOGUE, SCHEMAS, Row, World, declare, random_world, unit_rows, with_unit
 from lapwing.catalog import Declaration
-from lapwing.catalog.blocks import BlockDecl, Period, block_of_day
+from lapwing.catalog.blocks import BlockDecl
+from lapwing.kernel.block_calendar import Period, block_of_day
 from lapwing.kernel.calendar import to_days
 
 BLOCKS = BlockDecl("day", Period.MONTH)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lapwing.catalog.blocks import BlockDecl, BlocksDecl, Period
+from lapwing.catalog.blocks import BlockDecl, BlocksDecl
 from lapwing.catalog.declaration import RowUnit, TableDecl
 from lapwing.catalog.positions import Path
 from lapwing.catalog.problems import ProblemReport
 from lapwing.catalog.schema import BlocksModel, CatalogueModel
 from lapwing.catalog.shape_problems import closest
 from lapwing.kernel.accounting import EPSILON_MAX
+from lapwing.kernel.block_calendar import Period
 from lapwing.kernel.calendar import to_date
 from lapwing.kernel.date_functions import days_of
 from lapwing.kernel.domains import DateDomain, TimestampDomain

@@ -1,33 +1,16 @@
-"""Blocks of time: a period of a public calendar, and the number of the block that a row is in.
-
-Blocks are numbered one after the other: days since 1970-01-01, weeks from Monday to Sunday since the one of that day, months since year 0.
-A row's block follows from the row alone, and a day's from the calendar alone.
-"""
+"""Blocks of time as owners declare them, and the number of the block that a row is in: it follows from the row alone."""
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from lapwing.kernel.calendar import to_date, to_days
+from lapwing.kernel.block_calendar import MONDAY, Period, block_of_day
 from lapwing.kernel.date_functions import days_of
 from lapwing.kernel.domains import Domain, Kind
 from lapwing.kernel.expressions import Column, Expression, Function, Literal, call
-
-MONDAY = 3
-"""Days from the first Monday before 1970-01-01, a Thursday, to that day."""
-
-
-class Period(Enum):
-    """How long a block is."""
-
-    DAY = "day"
-    WEEK = "week"
-    MONTH = "month"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,31 +71,6 @@ class PreparedBlocks:
         known = dict(self.corrected)
         known |= {block: known.get(block, 0) + 1 for block in range(first, last + 1)}
         return replace(self, corrected=tuple(sorted(known.items())))
-
-
-def block_of_day(day: int, every: Period) -> int:
-    """The number of the block that a day is in."""
-    match every:
-        case Period.DAY:
-            return day
-        case Period.WEEK:
-            return (day + MONDAY) // 7
-        case Period.MONTH:
-            date = to_date(day)
-            return 12 * date.year + date.month - 1
-
-
-def days_of_block(block: int, every: Period) -> tuple[int, int]:
-    """The first and the last day of a block."""
-    match every:
-        case Period.DAY:
-            return block, block
-        case Period.WEEK:
-            return 7 * block - MONDAY, 7 * block - MONDAY + 6
-        case Period.MONTH:
-            starts = (to_days(datetime.date(month // 12, month % 12 + 1, 1)) for month in (block, block + 1))
-            first, after = starts
-            return first, after - 1
 
 
 def blocks_of_domain(blocks: BlockDecl, domain: Domain) -> tuple[int, int]:

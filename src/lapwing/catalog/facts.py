@@ -89,13 +89,20 @@ def facts(
     )
 
 
+def blocks_of_table(table: TableDecl) -> tuple[int, int]:
+    """The first and the last block that the declared times of a table lie in."""
+    assert table.blocks is not None, "only tables with blocks have some"
+    return blocks_of_domain(table.blocks, table.column(table.blocks.column).domain)
+
+
 def _blocks_of(table: TableDecl, prepared: PreparedBlocks | None) -> dict[str, Any]:
     if table.blocks is None:
         return {}
-    first, last = blocks_of_domain(table.blocks, table.column(table.blocks.column).domain)
+    first, last = blocks_of_table(table)
+    times = (table.blocks.column, table.blocks.every)
     if prepared is None:
-        return {"blocks": (first, last)}
-    return {"blocks": (max(first, prepared.first), min(last, prepared.last)), "corrected": prepared.corrected}
+        return {"blocks": (first, last), "times": times}
+    return {"blocks": (max(first, prepared.first), min(last, prepared.last)), "times": times, "corrected": prepared.corrected}
 
 
 def _public_domain(column: ColumnDecl, at: ColumnRef, public_values: PublicValues, *, limit: int) -> Domain:

@@ -23,8 +23,9 @@ def limited(relation: Relation, rows: int, facts: Facts) -> Relation:
     if rows >= shape.rows_per_unit:
         return relation
     match relation:
-        case Scan(table):
-            return Scan(table, rows)
+        case Scan(_, _, blocks):
+            # Of several blocks it keeps the row of each, at least: the limit holds within a block.
+            return replace(relation, rows_per_unit=max(1, rows // (1 if blocks is None else blocks.number_per_unit)))
         case Filter(source, predicate):
             return Filter(limited(source, rows, facts), predicate)
         case Project(source, columns):
@@ -123,15 +124,14 @@ def tables_of(relation: Relation) -> tuple[str, ...]:
 def contributions_of(relation: Relation, facts: Facts, known: Mapping[str, Contributions], units: int | None) -> Contributions:
     """Known rows per unit: those of the table with most of them; more for a union, fewer units after a condition on units."""
 
-    def of_table(table: str) -> Contributions:
-        declared = facts.table(table)
-        if table in known:
-            return known[table]
-        return assumed(rows_per_unit_max=declared.rows_per_unit_max, rows_max=declared.rows_max, units=units)
-
     match relation:
-        case Scan(table):
-            return of_table(table)
+        case Scan(table, _, blocks):
+            if table in known:
+                return known[table]
+            declared, per_unit, number = facts.table(table), 1, 1
+            if blocks is not None:
+                per_unit, number = blocks.number_per_unit, blocks.number
+            return assumed(rows_per_unit_max=declared.rows_per_unit_max * per_unit, rows_max=declared.rows_max * number, units=units)
         case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
             return contributions_of(source, facts, known, units)
         case UnitJoin(left, right):

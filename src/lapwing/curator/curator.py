@@ -460,6 +460,8 @@ class Curator:
             version=self.facts.version,
             summary=summary,
             purchase=purchase,
+            ranges=certified.blocks if isinstance(certified, Certified) else (),
+            person=certified.person if isinstance(certified, Certified) else None,
         )
 
     @one_version()

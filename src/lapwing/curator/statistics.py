@@ -62,4 +62,4 @@ def tables_without_profiles(curator: PreparedData) -> list[str]:
 
 
 def _profiled_tables(curator: PreparedData) -> list[str]:
-    return [table for table in curator.facts.tables if curator.facts.table(table).rows_per_unit_max > 1]
+    return [name for name, table in curator.facts.tables.items() if table.rows_per_unit_max > 1 and table.blocks is None]

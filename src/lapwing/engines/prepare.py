@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lapwing.catalog import ColumnDecl, Declaration, PublicDecl, RowUnit, TableDecl, UnitPath
-from lapwing.catalog.blocks import BlockDecl, days_of_block, number_of_block
+from lapwing.catalog.blocks import BlockDecl, number_of_block
 from lapwing.catalog.facts import NumberTypes
 from lapwing.engines.reading import sanitised, unit_value
 from lapwing.errors import PreparationError
+from lapwing.kernel.block_calendar import days_of_block
 from lapwing.kernel.domains import Domain, NumberType, number_type
 from lapwing.kernel.facts import Facts
 from lapwing.render.dialect import RANKING_KEY, Dialect, SourceKind

@@ -62,7 +62,10 @@ def certify_stream(plan: StreamPlan, facts: Facts) -> CertifiedStream:
     is_laplace = type(plan.of_threshold) is DiscreteLaplace and type(plan.of_distance) is DiscreteLaplace
     if not is_laplace or not all(1 <= number < INTEGER_LIMIT for number in (plan.starts, plan.threshold)):
         raise Refused("stream-invalid", "a stream has a start at least, a threshold from 1, and Laplace noise in what it compares")
-    (counted,) = plan.question(Literal(True, Kind.BOOLEAN), facts).queries[0].vectors
+    every = plan.question(Literal(True, Kind.BOOLEAN), facts)
+    if every.blocks:
+        raise Refused("stream-invalid", "a stream counts rows of a table without blocks of time")
+    (counted,) = every.queries[0].vectors
     reach = counted.sensitivity.l1
     epsilon = LOSS_MARGIN * (reach / plan.of_threshold.scale + 2 * reach / plan.of_distance.scale)
     rho = epsilon**2 / 2 if facts.order is None else pure_at_order(facts.order, epsilon)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
+from lapwing.kernel.block_calendar import Period, within_blocks
 from lapwing.kernel.domains import Domain
 from lapwing.kernel.ir import Blocks
 from lapwing.kernel.neighbours import Neighbours
@@ -28,8 +29,17 @@ class TableFacts:
     """The first and the last closed block of a table with blocks of time. Rows are ranked within person and block, ``rows_per_unit_max`` is
     for each of them, and ``rows_max`` for each block.
     """
+    times: tuple[str, Period] | None = None
+    """The column of dates or timestamps that its blocks are periods of, and their period."""
     corrected: tuple[tuple[int, int], ...] = ()
     """The closed blocks whose rows were corrected, in order, each with the number of its newest correction."""
+
+    def columns_within(self, blocks: Blocks) -> Mapping[str, Domain]:
+        """The columns in rows of these blocks: their times lie within them."""
+        if self.times is None:
+            return self.columns
+        name, every = self.times
+        return {**self.columns, name: within_blocks(self.columns[name], blocks.first, blocks.last, every)}
 
     def blocks_between(self, first: int, last: int, *, apart: bool = False) -> Blocks:
         """These blocks of the table as a scan names them."""

@@ -47,6 +47,11 @@ class Blocks:
         """How many blocks there are."""
         return self.last - self.first + 1
 
+    @property
+    def number_per_unit(self) -> int:
+        """In how many of them one unit of the relation may have rows."""
+        return 1 if self.apart else self.number
+
 
 @dataclass(frozen=True, slots=True)
 class Scan:

@@ -83,15 +83,16 @@ def _scan(scan: Scan, facts: Facts) -> Shape:
     known, rows = facts.table(scan.table), scan.rows_per_unit
     if not 1 <= rows <= known.rows_per_unit_max:
         raise Refused("rows-per-unit", f"rows per unit of {scan.table!r} must be from 1 to {known.rows_per_unit_max}")
-    rows_max, one_block = known.rows_max, True
+    rows_max, one_block, columns = known.rows_max, True, known.columns
     if scan.blocks is not None:
         _require_closed(scan.table, scan.blocks, known)
         rows_max *= scan.blocks.number
-        one_block = scan.blocks.apart or scan.blocks.number == 1
-        rows *= 1 if one_block else scan.blocks.number
+        one_block = scan.blocks.number_per_unit == 1
+        rows *= scan.blocks.number_per_unit
+        columns = known.columns_within(scan.blocks)
     elif known.blocks is not None:
         raise Refused("blocks-missing", f"of {scan.table!r}, a plan names the blocks that it reads")
-    return Shape(named(known.columns.items()), rows, rows_max, weighable=one_block, widest=rows, work=rows)
+    return Shape(named(columns.items()), rows, rows_max, weighable=one_block, widest=rows, work=rows)
 
 
 def _require_closed(table: str, blocks: Blocks, known: TableFacts) -> None:

@@ -87,6 +87,8 @@ def _centre(grid: GridSum, source: Relation, facts: Facts, profiles: Mapping[str
     if place is None:
         return None
     table, column = place
+    if facts.table(table).blocks is not None:  # blocks have no profiles
+        return None
     scan = Scan(table, facts.table(table).rows_per_unit_max)
     shape = shape_of(scan, facts)
     whole = grid_of(Column(column), shape)

@@ -213,6 +213,9 @@ GROUPS = {
     "a table with blocks and no range of them": of_source("blocks-missing", IN_BLOCKS, Scan("events", 4)),
     "blocks of a table that has none": of_source("blocks-missing", VISITS, Scan("visits", 4, Blocks(12, 12))),
     "a block that is not closed": of_source("blocks-open", IN_BLOCKS, Scan("events", 4, Blocks(12, 41))),
+    "a correction of a block that was not corrected": of_source(
+        "blocks-corrected", IN_BLOCKS, Scan("events", 4, Blocks(12, 12, False, ((12, 1),)))
+    ),
     "persons within blocks beside rows of no block": of_source("blocks-mixed", IN_BLOCKS, UnitJoin(IN_BLOCKS, VISITS, (), ())),
     "groups discovered by weights finer than allowed": fault(
         "range-too-wide", replace(BY_NOTE, groups=SPREAD), replace(BY_NOTE, groups=replace(SPREAD, spread_bits=25))

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.catalog.blocks import Period, block_of_day
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, Cost
+from lapwing.kernel.block_calendar import Period, block_of_day
 from lapwing.kernel.blocks import BlockCost, reach_of
 from lapwing.kernel.calendar import to_days
 from lapwing.kernel.canonical import canonical_bytes

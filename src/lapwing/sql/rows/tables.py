@@ -93,18 +93,23 @@ class Tables:
             close = get_close_matches(written.lower(), (*facts.tables, *facts.public_tables), n=1)
             hint = f"did you mean {close[0]!r}?" if close else ""
             raise self.session.refuse("unknown-table", f"there is no table {written!r} in this data set", node=node, hint=hint)
-        item = PublicItem(table) if table in facts.public_tables else self._protected(table)
+        item = PublicItem(table) if table in facts.public_tables else self._protected(table, node)
         return Called(item, called, reader.node, in_schema=alias is None)
 
-    def _protected(self, table: str) -> Rows:
+    def _protected(self, table: str, node: exp.Expr) -> Rows:
         known = self.known.facts.table(table)
+        if known.blocks is not None and known.blocks[0] > known.blocks[1]:
+            hint = "ask when the first one has closed and is prepared"
+            raise self.session.refuse("blocks-open", f"no block of {table} has closed yet", node=node, hint=hint)
+        blocks = None if known.blocks is None else known.blocks_between(*known.blocks)
+        columns = known.columns if blocks is None else known.columns_within(blocks)
         unit = self.known.unit_columns.get(table)
         return Rows(
-            relation=Scan(table, known.rows_per_unit_max),
+            relation=Scan(table, known.rows_per_unit_max, blocks),
             label=table,
-            columns=known.columns,
-            names={column.lower(): column for column in known.columns},
-            origins={column: (table, column) for column in known.columns},
+            columns=columns,
+            names={column.lower(): column for column in columns},
+            origins={column: (table, column) for column in columns},
             units=frozenset() if unit is None else frozenset({unit}),
         )
 
