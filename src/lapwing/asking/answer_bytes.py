@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from lapwing.answers.answer import Answer, CostView
+from lapwing.answers.display.blocks import BlocksView
 from lapwing.answers.display.budget import BudgetView
 from lapwing.answers.intervals import Interval
 from lapwing.kernel.accounting import Cost
@@ -102,6 +103,7 @@ def budget_fields(view: BudgetView) -> dict[str, Any]:
         "closed": view.closed,
         "unit": view.unit,
         "unit_is_row": view.unit_is_row,
+        **({} if view.blocks is None else {"blocks": view.blocks.to_dict()}),
     }
 
 
@@ -109,6 +111,6 @@ def budget_view(fields: dict[str, Any]) -> BudgetView:
     """Inverse of :func:`budget_fields`."""
     spent = fields["spent"]
     cost = Cost(int(spent["loss"]), int(spent["delta"]), None if spent["pure"] is None else int(spent["pure"]))
-    return BudgetView(
-        budget_value(fields["budget"]), budget_value(fields["ceiling"]), cost, fields["closed"], fields["unit"], fields["unit_is_row"]
-    )
+    budgets, blocks = (budget_value(fields["budget"]), budget_value(fields["ceiling"])), fields.get("blocks")
+    of_blocks = None if blocks is None else BlocksView.of(blocks)
+    return BudgetView(*budgets, cost, fields["closed"], fields["unit"], fields["unit_is_row"], of_blocks)

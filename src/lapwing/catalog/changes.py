@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from lapwing.catalog.blocks import BlocksDecl
 from lapwing.catalog.declaration import BudgetDecl, ColumnDecl, Declaration, PublicDecl, RowUnit, TableDecl, UnitPath
 from lapwing.kernel.neighbours import Neighbours
 
@@ -61,6 +62,7 @@ def classify(old: Declaration, new: Declaration) -> tuple[Change, ...]:
         *_defaults(old, new),
         *_ledger(old, new),
         *_limits(old, new),
+        *_blocks(old.blocks, new.blocks),
         *_tables(old, new),
         *_public(old, new),
     )
@@ -159,6 +161,27 @@ def _limits(old: Declaration, new: Declaration) -> list[Change]:
     return [_keeps(f"limits.{key}", why) for key in ("per_statement", "per_day") if getattr(old.limits, key) != getattr(new.limits, key)]
 
 
+def _blocks(old: BlocksDecl | None, new: BlocksDecl | None) -> list[Change]:
+    if old is None and new is None:
+        return []
+    if old is None or new is None:
+        return [_override("blocks", "it changes what is protected: a unit's rows of one block, or all rows of a unit")]
+    changes = []
+    if old.every is not new.every:
+        changes.append(_override("blocks.every", "answers already given promise protection to blocks of the old period"))
+    if old.person_cap != new.person_cap:
+        lowered = new.person_cap is not None and (old.person_cap is None or new.person_cap < old.person_cap)
+        if lowered:
+            changes.append(_keeps("blocks.person_cap", "one person can lose less than was promised; what was lost stays counted"))
+        else:
+            changes.append(_override("blocks.person_cap", "one person could lose more over a year than was promised"))
+    if old.grace_days != new.grace_days:
+        changes.append(_keeps("blocks.grace_days", "it says when later blocks close; those that are closed stay closed"))
+    if old.keep != new.keep:
+        changes.append(_keeps("blocks.keep", "rows of retired blocks are deleted when blocks are next prepared; answers stay"))
+    return changes
+
+
 def _tables(old: Declaration, new: Declaration) -> list[Change]:
     before, after = {table.name: table for table in old.tables}, {table.name: table for table in new.tables}
     changes = []
@@ -191,6 +214,9 @@ def _table(before: TableDecl, after: TableDecl, old: Declaration, new: Declarati
         changes.append(_prepare(f"{where}.rows_max", "preparation checks it, and the grids of real columns follow from it"))
     if before.appended_by != after.appended_by:
         changes.append(_prepare(f"{where}.appended_by", "preparation keeps how far the source was read"))
+    times = [None if table.blocks is None else table.blocks.column for table in (before, after)]
+    if times[0] != times[1]:
+        changes.append(_override(f"{where}.blocks", "rows would move to other blocks, which were promised other budgets"))
     if before.description != after.description:
         changes.append(_keeps(f"{where}.description", _WORDS_ONLY))
     in_unit = _columns_of(before.name, old)
@@ -277,7 +303,7 @@ def _columns(where: str, old: tuple[ColumnDecl, ...], new: tuple[ColumnDecl, ...
 
 
 _WORDS_ONLY = "a description is for readers only"
-_AMOUNTS = ("budget.epsilon", "budget.ceiling")
+_AMOUNTS = ("budget.epsilon", "budget.ceiling", "blocks.person_cap")
 """What the ledger alone decides, whatever a version was prepared with."""
 
 

@@ -249,6 +249,8 @@ class Declaration:
     @property
     def protects(self) -> str:
         """The subject of the promise as text: one unit, with a caveat if a unit is a row."""
+        if self.blocks is not None:
+            return f"one {self.dataset.unit}'s rows of one {self.blocks.every.value}"
         return f"one {self.dataset.unit}, not a person" if self.protects_rows else f"one {self.dataset.unit}"
 
     @property

@@ -16,6 +16,7 @@ from typing import Any
 
 from lapwing.contribution.model import NormHistogram, fitted_norms
 from lapwing.kernel.accounting import Account
+from lapwing.kernel.blocks import reach_of
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, call
 from lapwing.kernel.facts import Facts
@@ -120,7 +121,7 @@ def histogram_plan(table: str, facts: Facts, *, loss: Fraction) -> Plan:
 
 def units_by_bin(source: Relation | UnitNorms, bins: Iterable[int], facts: Facts, *, loss: Fraction) -> Plan:
     """The plan that counts units by their bin for ``loss``. Pre: the source has one row per unit, with its ``BIN``."""
-    moved = 2 if facts.neighbours is Neighbours.BOUNDED else 1
+    moved = 2 if reach_of(source).facts(facts).neighbours is Neighbours.BOUNDED else 1
     family = Family.LAPLACE if facts.account is Account.PURE else Family.GAUSSIAN
     law = law_for(facts.account, loss=loss, l1=moved, l2_squared=moved, family=family)
     groups = KnownGroups(tuple((number,) for number in bins))

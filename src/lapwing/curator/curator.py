@@ -8,20 +8,24 @@ from __future__ import annotations
 import contextlib
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from lapwing.answers.display.budget import BudgetView
-from lapwing.catalog import Declaration, Settings, load, parse
+from lapwing.catalog import Declaration, Settings, load
 from lapwing.catalog.changes import Change, Verdict, classify, of_versions
 from lapwing.contribution.model import NormHistogram
 from lapwing.contribution.rows_per_unit import Contributions, contributions_of_tables
+from lapwing.curator.block_life import apply_blocks, closed_blocks, spent_by, write_closed
+from lapwing.curator.budget_views import blocks_read_view, newest_block_view
 from lapwing.curator.charged_release import ChargedRelease, charged_release, replayed
 from lapwing.curator.charged_stream import ChargedStream
 from lapwing.curator.cost_estimate import announce_charge, note_reservation
+from lapwing.curator.prepared_declarations import PreparedDeclarations
 from lapwing.curator.request_locks import QuestionQueue
 from lapwing.curator.request_name import request_name
 from lapwing.curator.statistics import buy_statistics
@@ -32,6 +36,7 @@ from lapwing.engines.marks import shared_sources
 from lapwing.engines.registry import engine_of
 from lapwing.engines.state import StateDirectory
 from lapwing.errors import CatalogueError, LedgerError, PreparationError
+from lapwing.kernel.blocks import BlocksRead
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.count_stream import CertifiedStream, StreamPlan, certify_stream
 from lapwing.kernel.facts import Facts
@@ -81,6 +86,7 @@ class Curator:
             home=None if home is None else Path(home),
             query_timeout_seconds=self.settings.query_timeout_seconds,
         )
+        self.declarations = PreparedDeclarations(self.engine, self.state, self.path, self.settings)
         self._shared = shared
         self._opening = threading.RLock()  # among concurrent threads, one opens
         self._ledger: Ledger | None = None
@@ -116,8 +122,6 @@ class Curator:
             with contextlib.suppress(LedgerError):  # the answers are kept, and storing is retried when the ledger is closed
                 act()
 
-    # -- the owner's operations ---------------------------------------------------------------------------------------------------------
-
     def prepare(
         self,
         *,
@@ -127,6 +131,7 @@ class Curator:
         accept_losses: bool = True,
         new_version: bool = False,
         profiles: bool = False,
+        correct: tuple[int, int] | None = None,
     ) -> int:
         """Write a new version from the sources and open it. The first time this also registers the source and makes its ledger.
 
@@ -138,40 +143,69 @@ class Curator:
         refused unless ``override`` gives the reason, which becomes an entry. With ``append``, tables that declare ``appended_by`` are made
         from the newest version and the rows appended to the source since; without an older version, or for other tables, nothing changes.
 
+        A data set with blocks of time grows instead of being prepared anew: the blocks that have closed since are written, rows of those
+        beyond ``keep`` are deleted, and the version stays, with all of its answers. ``correct`` writes the blocks of these days (first and
+        last) again; they keep their balances, and questions that read them cost again.
+
         Before anything else is written, a report for the owner alone records what is left out and changed. Losing more than a tenth of a
         table, or more than half of the values of a column, is refused (``rows-lost``) unless ``accept_losses``; Python's ``DataSet`` and
         the command line do not accept that by default.
         """
         with self.state.preparing():
-            overridden = self._changes_to_override(override)
+            overridden = self.declarations.to_override(self.declaration, override)
+            if correct is not None or (not (append or new_version or profiles) and self.grows()):
+                return self._grown(overridden, progress=progress, override=override, accept_losses=accept_losses, correct=correct)
             if append or new_version or profiles or self.policy_changes() is None:
                 version = self._new_version(overridden, progress=progress, override=override, append=append, accept_losses=accept_losses)
                 buy_statistics(self, anew=profiles)
                 return version
             require_owner(self.place)
             ledger = self._open_ledger(override=override, create=self.place.server is not None)
-            apply_budget(ledger, self.declaration.budget(), by=system_user())
-            apply_limits(ledger, self.declaration.limits, by=system_user())
-            for change in overridden:
-                ledger.record(EntryKind.OVERRIDE, f"{change.where}: {override}")
+            self._apply_policy(ledger, overridden, override)
             self.state.remember_declared(self._text)
             return self.latest()
 
-    def policy_changes(self) -> tuple[str, ...] | None:
-        """The keys of the catalogue that :meth:`prepare` would apply without a new version; None where it would make one.
+    def _grown(
+        self, overridden: Sequence[Change], *, progress: Progress, override: str, accept_losses: bool, correct: tuple[int, int] | None
+    ) -> int:
+        """The newest version with the blocks that have closed since, or with some written again."""
+        require_owner(self.place)
+        ledger = self._open_ledger(override=override)
+        self._apply_policy(ledger, overridden, override)
+        self.state.remember_declared(self._text)
+        version = self.latest()
+        if correct is not None and not self.grows():
+            raise PreparationError("blocks-missing", "blocks are corrected where nothing else changed", hint="run prepare first")
+        source = self.engine, self.state, self.declaration
+        witness = partial(self._witness, version, accepted=accept_losses)
+        written = write_closed(*source, version, correct=correct, progress=progress, witness=witness)
+        if written is not None:
+            ledger.record(EntryKind.VERSION, f"version {version}: {written}")
+            self._end_sessions()
+            self._versions.forget_newest()
+        buy_statistics(self, anew=False)
+        return version
 
-        Policy covers how much may be asked and the names and descriptions, see :attr:`lapwing.catalog.changes.Change.is_policy`. A
-        catalogue of which only comments changed has none of these and makes no version; an unchanged catalogue is prepared again for its
-        rows.
-        """
-        self.state.require_usable()
-        before = self.state.declared()
-        if not self.engine.versions() or (before or self.engine.stored_text(self.latest())) == self._text:
-            return None
-        last, prepared = self._last_declaration(), self._prepared_declaration(self.latest())
-        if last is None or of_versions((*classify(last, self.declaration), *classify(prepared, self.declaration))):
-            return None
-        return tuple(change.where for change in classify(last, self.declaration))
+    def _apply_policy(self, ledger: Ledger, overridden: Sequence[Change], override: str) -> None:
+        """Bring the ledger in line with the catalogue: overrides, the budget, limits, and blocks of time."""
+        for change in overridden:
+            ledger.record(EntryKind.OVERRIDE, f"{change.where}: {override}")
+        apply_budget(ledger, self.declaration.budget(), by=system_user())
+        apply_limits(ledger, self.declaration.limits, by=system_user())
+        apply_blocks(ledger, self.declaration, reason=override)
+
+    def late_rows(self) -> dict[str, int]:
+        """How many rows came after their block was prepared, by table: exact, for the owner alone."""
+        version = self.latest()
+        return {} if self.engine.prepared_blocks(version) is None else self.engine.late_rows(self.declaration, version)
+
+    def policy_changes(self) -> tuple[str, ...] | None:
+        """The keys of the catalogue that :meth:`prepare` would apply without a new version; None where it would make one or add blocks."""
+        return self.declarations.policy_changes(self.declaration, self._text)
+
+    def grows(self) -> bool:
+        """Whether :meth:`prepare` would add blocks of time to the newest version."""
+        return self.declarations.grow_to(self.declaration)
 
     def stored_answers(self) -> int:
         """The number of stored answers about the newest version; these are free."""
@@ -187,18 +221,17 @@ class Curator:
         require_unclaimed(home, source_id, by_source, override=override)
         require_owner(self.place)
         # A prepared state had a ledger. Without it and without a record of it, the spending is unknown.
-        is_new = self.place.server is not None or self._last_declaration() is None
+        is_new = self.place.server is not None or self.declarations.last() is None
         ledger = self._open_ledger(override=override, create=is_new)
         claim(home, ledger, source_id, marks, override=override)
-        if self._last_declaration() is None:
+        if self.declarations.last() is None:
             self._require_never_prepared(ledger, override)
-        for change in overridden:
-            ledger.record(EntryKind.OVERRIDE, f"{change.where}: {override}")
-        apply_budget(ledger, self.declaration.budget(), by=system_user())
-        apply_limits(ledger, self.declaration.limits, by=system_user())
+        self._apply_policy(ledger, overridden, override)
         existing = self.engine.versions()
         version, key, newest = self.state.next_version(existing), self.state.ranking_key(), max(existing, default=None)
         append_to = newest if append else None
+        declared = self.declaration.blocks
+        blocks = None if declared is None else closed_blocks(self.declaration, declared)
         self.engine.prepare(
             self.declaration,
             self._text,
@@ -206,17 +239,20 @@ class Curator:
             ranking_key=key,
             progress=progress,
             append_to=append_to,
-            witness=lambda losses: self._witness(version, losses, accept_losses),
+            blocks=blocks,
+            witness=partial(self._witness, version, accepted=accept_losses),
         )
         # Only now: a preparation can fail because of a row, so a failed one must not leave a gap in the version numbers that analysts see.
         self.state.remember(version)
         self.state.remember_declared(self._text)
+        if blocks is not None:
+            self.state.remember_blocks(version, blocks)
         ledger.record(EntryKind.VERSION, f"version {version} prepared")
         self._end_sessions()
         self._versions.forget_newest()
         return version
 
-    def _witness(self, version: int, losses: Sequence[TableLosses], accepted: bool) -> None:
+    def _witness(self, version: int, losses: Sequence[TableLosses], *, accepted: bool) -> None:
         """Write the owner's report, and stop if too much is lost. Neither the ledger nor analysts get the figures."""
         path = self.state.save_report(version, report_of(losses))
         worries = [worry for item in losses for worry in item.worries]
@@ -261,19 +297,6 @@ class Curator:
         """Open the data set to analysts again after an incident."""
         self.ledger.reopen(reason)
 
-    def _changes_to_override(self, override: str) -> list[Change]:
-        """Changes since the last version that need the owner's reason."""
-        before = self._last_declaration()
-        if before is None:
-            return []
-        blocking = [change for change in classify(before, self.declaration) if change.verdict is Verdict.NEEDS_OVERRIDE]
-        if blocking and not override:
-            listed = "; ".join(f"{change.where}: {change.why}" for change in blocking)
-            raise PreparationError(
-                "override-needed", f"the declaration changed in what it protects: {listed}", hint="give a reason to override"
-            )
-        return blocking
-
     def _require_never_prepared(self, ledger: Ledger, override: str) -> None:
         """Refuse if the last declaration is unknown: the protected unit might then have changed unnoticed."""
         prepared = {EntryKind.VERSION, EntryKind.RESTORE}  # a restore: its charges were made after a preparation
@@ -283,21 +306,6 @@ class Curator:
             message = "the data set was prepared before, and the state directory no longer says from which declaration"
             raise PreparationError("override-needed", message, hint="restore the state directory, or give a reason to override")
         ledger.record(EntryKind.OVERRIDE, f"the last declaration is not known: {override}")
-
-    def _last_declaration(self) -> Declaration | None:
-        """The last prepared declaration, even if its version has been retired."""
-        text = self.state.declared()
-        if text is not None:
-            return self._parsed(text)
-        return self._prepared_declaration(self.latest()) if self.engine.versions() else None
-
-    def _prepared_declaration(self, version: int) -> Declaration:
-        return self._parsed(self.engine.stored_text(version))
-
-    def _parsed(self, text: str) -> Declaration:
-        return replace(parse(text, self.path.name, settings=self.settings), directory=self.path.resolve().parent)
-
-    # -- reading ------------------------------------------------------------------------------------------------------------------
 
     @property
     def ledger(self) -> Ledger:
@@ -337,7 +345,7 @@ class Curator:
         return self._versions.snapshot
 
     def _opened(self, version: int) -> Snapshot:
-        prepared = self._prepared_declaration(version)
+        prepared = self.declarations.of(version)
         outdated = [one for one in of_versions(classify(prepared, self.declaration)) if one.verdict is not Verdict.NEXT_VERSION]
         if outdated:
             listed = ", ".join(change.where for change in outdated)
@@ -364,8 +372,20 @@ class Curator:
         return self._open_ledger(override=override).balance()
 
     def budget(self) -> BudgetView:
-        """The same as text."""
-        return self.view_of(self.balance())
+        """The same as text; of a data set with blocks of time, of the newest block."""
+        facts = self.facts if self.declaration.blocks is not None and self.engine.versions() else None
+        return newest_block_view(self.view_of(self.balance()), self.declaration.blocks, self.ledger.blocks(), facts)
+
+    def budget_of(self, certified: Certified) -> BudgetView:
+        """The budget after a statement: of the block that has the least left of those that it reads."""
+        left = self.balance_for(query.reads for query in certified.queries).spent
+        return blocks_read_view(self.view_of(self.balance()), self.declaration.blocks, self.ledger.blocks(), self.facts, left)
+
+    def balance_for(self, reads: Iterable[BlocksRead]) -> Balance:
+        """The balance from which queries are paid: of blocks of time, the most that any of those that they read has spent."""
+        balance = self.balance()
+        spending = self.ledger.blocks() if self.declaration.blocks is not None else None
+        return balance if spending is None else replace(balance, spent=spent_by(reads, balance, spending))
 
     def budget_waiting(self) -> str:
         """A note on a higher budget in the catalogue that is not yet in force; empty if there is none."""
@@ -383,8 +403,6 @@ class Curator:
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries of the ledger first."""
         return self.ledger.history(limit=limit)
-
-    # -- asking -------------------------------------------------------------------------------------------------------------------
 
     def preview(self, plan: Plan) -> Certified:
         """Certify without touching data or budget."""

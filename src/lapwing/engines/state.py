@@ -4,6 +4,7 @@
     .lapwing/v000001.duckdb   one file per version, where the engine is DuckDB; written whole or not at all
     .lapwing/versions         the newest number that any version had
     .lapwing/declared.toml    the catalogue as it was last prepared, kept when versions are retired
+    .lapwing/blocks           which blocks of time were last prepared
     .lapwing/prepare.lock     held while a version is prepared
     .lapwing/v000001.report.json  what its preparation left out and changed: exact, for the owner alone
     .lapwing/statistics.json  noisy statistics bought at preparation (released values)
@@ -25,6 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.errors import PreparationError
 
 STATE_DIRECTORY = ".lapwing"
@@ -106,6 +108,15 @@ class StateDirectory:
             handle.flush()
             os.fsync(handle.fileno())
         os.replace(partial, self.directory / name)
+
+    def blocks_seen(self) -> str:
+        """Which blocks of time were last prepared, as text: it changes whenever they do."""
+        path = self.directory / "blocks"
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+    def remember_blocks(self, version: int, prepared: PreparedBlocks) -> None:
+        """Note which blocks of time a version holds, so that other processes open it again."""
+        self._write("blocks", json.dumps({"version": version, **prepared.body()}))
 
     def next_version(self, existing: Iterable[int]) -> int:
         """A number no version ever had: a counter, kept even when versions are retired. A preparation that failed made no version."""

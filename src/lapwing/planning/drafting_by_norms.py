@@ -51,7 +51,7 @@ def norm_bounds(
     errors: dict[int, Mapping[str, float]] = {}
     totals = {pair.totals for pair in pairs.values()}
     for _ in range(2):
-        noise_of = [_NoiseOf(facts, shares, share, number) for number in range(len(drafts))]
+        noise_of = [_NoiseOf(draft.certified_for(facts), shares, share, number) for number, draft in enumerate(drafts)]
         for number, draft in enumerate(drafts):
             bounds = bounded(draft.query_to_bound(known), norms, noise_of[number])
             if bounds is not None and _fits(_draft(draft, bounds, price.delta, known), facts):

@@ -18,6 +18,7 @@ from lapwing.contribution.rows_per_unit import Contributions
 from lapwing.contribution.sampling import one_in_of
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
+from lapwing.kernel.blocks import reach_of
 from lapwing.kernel.domains import Domain, RealDomain
 from lapwing.kernel.expressions import Column, Value, not_null
 from lapwing.kernel.facts import Facts
@@ -101,6 +102,10 @@ class Draft:
             return Draft(query, shape, replace(needed, measures={}, quantiles={}), groups, lost, too_many, nothing, {})
         return Draft(query, shape, needed, groups, lost, too_many, nothing, centres_of(needed, query.source, facts, known.profiles))
 
+    def certified_for(self, facts: Facts) -> Facts:
+        """The facts that it is certified for: over several blocks of time neighbours replace a unit's rows, in either relation."""
+        return reach_of(self.query.source).facts(facts)
+
     def split(self, facts: Facts) -> tuple[Draft, Draft | None]:
         """What it counts and adds up, and its quantiles as a draft of their own; None if both are best bounded together.
 
@@ -156,13 +161,14 @@ class Draft:
     def wanted(self, known: PlanningFacts, share: Fraction) -> tuple[UnitNorms, ...]:
         """The norms to buy for it if each vector gets this share of the loss."""
         account, loss = known.facts.account, float(share * known.norms_share)
-        norms_noise = unit_noise_of(account, loss, known.facts.neighbours) if loss else math.inf
+        norms_noise = unit_noise_of(account, loss, self.certified_for(known.facts).neighbours) if loss else math.inf
         return wanted_norms(self.query_to_bound(known), unit_noise=self.situation(known, share).unit_noise, norms_noise=norms_noise)
 
     def _ranks(self, facts: Facts, share: Fraction) -> tuple[RankError, ...]:
         """The errors in ranks by which the limit on rows is chosen, if only quantiles are requested."""
         if facts.planning_rules < 2 or self.needed.measures or not self.needed.quantiles or share <= 0:
             return ()
+        facts = self.certified_for(facts)
         return rank_noise(self.needed.quantiles, facts, share, alone=self.groups is not None and len(self.groups) == 1)
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from lapwing.answers.display.blocks import BlocksView
 from lapwing.answers.display.notebook import gauge_html, pairs_html
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost, left_of
 from lapwing.prices import epsilon_for
@@ -62,6 +63,13 @@ class BudgetView:
     unit: str
     unit_is_row: bool = False
     """Whether every row is a unit, so that no person's rows are protected together."""
+    blocks: BlocksView | None = None
+    """Blocks of time, if the data set has some: the budget is then that of each of them, and ``spent`` of those that it names."""
+
+    @property
+    def of_what(self) -> str:
+        """Whose budget it is, as text."""
+        return "the budget" if self.blocks is None else f"the budget of {self.blocks.of_what}"
 
     @property
     def remaining(self) -> Cost:
@@ -81,12 +89,16 @@ class BudgetView:
     @property
     def protects(self) -> str:
         """The protected unit, in the words of the declaration."""
+        if self.blocks is not None:
+            return f"one {self.unit}'s rows of one {self.blocks.every}"
         return f"one {self.unit}, not a person" if self.unit_is_row else f"one {self.unit}"
 
     @property
     def promise(self) -> str:
         """The privacy promise, and to whom it is made."""
         budget, whom = self.budget, f"each {self.unit}, not for each person" if self.unit_is_row else f"each {self.unit}"
+        if self.blocks is not None:
+            whom = f"each {self.unit}'s rows of each {self.blocks.every}; {self.blocks.person_text}"
         return f"the promise is epsilon {float(budget.epsilon):g}, delta {float(budget.delta):.3g} for {whom}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,6 +120,7 @@ class BudgetView:
             "order": budget.order,
             "pure_epsilon": None if budget.order is None else self._pure(total),
             "delta_keys": {name: decimal_text(cost.delta, DELTA_UNITS) for name, cost in _named(total, spent, left)},
+            "blocks": None if self.blocks is None else self.blocks.to_dict(),
         }
 
     def _pure(self, total: Cost) -> dict[str, str | None]:
@@ -126,6 +139,9 @@ class BudgetView:
             ("spent", f"{self.share_spent:.2%}: {unit} {float(loss['spent']):.4g} of {float(loss['total']):.4g}"),
             ("left", f"{1 - self.share_spent:.2%}: {unit} {float(loss['remaining']):.4g}, or one statement of epsilon {most:.3g}"),
         ]
+        if self.blocks is not None:
+            of_what = self.blocks.of_what
+            pairs[2:4] = [(name, f"{text}, of {of_what}") for name, text in pairs[2:4]] + self.blocks.lines()
         if self.budget.order is not None:
             pure = values["pure_epsilon"]
             closed_by = "more than the whole, by Gaussian noise or keys" if pure["spent"] is None else f"epsilon {float(pure['spent']):.4g}"
@@ -151,7 +167,7 @@ class BudgetView:
             if self.spent.pure is not None:
                 pure = f" or pure epsilon {self.spent.pure / LOSS_UNITS:.4g} of {float(values['pure_epsilon']['total']):.4g}"
         return (
-            f"{self.share_spent:.1%} of the budget is spent, {1 - self.share_spent:.1%} is left"
+            f"{self.share_spent:.1%} of {self.of_what} is spent, {1 - self.share_spent:.1%} is left"
             f" ({unit} {float(values['loss']['spent']):.4g} of {float(values['loss']['total']):.4g}{pure};"
             f" {self.promise})"
         )

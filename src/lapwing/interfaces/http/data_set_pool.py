@@ -215,13 +215,13 @@ class _Opened:
     """An open data set, the preparation that it was opened after, and the number of its users."""
 
     data_set: DataSet
-    prepared: tuple[tuple[int, ...], str | None]
+    prepared: tuple[tuple[int, ...], str | None, str]
     users: int = 0
 
 
-def _last_prepared(curator: Curator) -> tuple[tuple[int, ...], str | None]:
-    """The newest version, if any, and the catalogue as last prepared: another budget or default does not make a version."""
-    return curator.engine.versions()[-1:], curator.state.declared()
+def _last_prepared(curator: Curator) -> tuple[tuple[int, ...], str | None, str]:
+    """The newest version, if any, its blocks, and the catalogue as last prepared: another budget or default does not make a version."""
+    return curator.engine.versions()[-1:], curator.state.declared(), curator.state.blocks_seen()
 
 
 class DataSetPool:

@@ -1,0 +1,116 @@
+"""The life of blocks of time: which of them are closed, and their budgets in the ledger."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from lapwing.catalog import Declaration
+from lapwing.catalog.blocks import BlocksDecl, PreparedBlocks
+from lapwing.catalog.facts import blocks_of_table
+from lapwing.engines.base import Engine, Progress
+from lapwing.engines.losses import Witness
+from lapwing.engines.state import StateDirectory
+from lapwing.errors import CatalogueError, PreparationError, Refused
+from lapwing.kernel.accounting import Cost
+from lapwing.kernel.block_calendar import block_of_day, days_of_block
+from lapwing.kernel.blocks import BlocksRead
+from lapwing.kernel.calendar import to_date
+from lapwing.kernel.neighbours import Neighbours
+from lapwing.ledger.block_balances import BlockSpending, BlockTerms, most_of
+from lapwing.ledger.protocol import Balance, Ledger
+
+_DAY_SECONDS = 86_400
+
+
+def today() -> int:
+    """The present day in UTC, counted from 1970-01-01. Blocks close by it, and by nothing that rows could show."""
+    return int(time.time()) // _DAY_SECONDS
+
+
+def declared_blocks(declaration: Declaration) -> tuple[int, int]:
+    """The first and the last block that any table can have rows in."""
+    ends = [blocks_of_table(table) for table in declaration.tables if table.blocks is not None]
+    return min(first for first, _ in ends), max(last for _, last in ends)
+
+
+def closed_blocks(declaration: Declaration, declared: BlocksDecl, held: PreparedBlocks | None = None) -> PreparedBlocks:
+    """The closed blocks whose rows are kept: those of ``held`` that were closed stay so, and what was retired does not come back."""
+    first, last = declared.range_of(declared_blocks(declaration), declared.last_closed(today()))
+    if held is None:
+        return PreparedBlocks(first, last)
+    first, last = max(first, held.first), max(last, held.last)
+    return PreparedBlocks(first, last, tuple(item for item in held.corrected if item[0] >= first))
+
+
+def apply_blocks(ledger: Ledger, declaration: Declaration, *, reason: str) -> None:
+    """Give the blocks of a declaration their budgets in the ledger, or another cap on what one person may lose.
+
+    What was spent before is inherited by the standing block and by every block that could hold rows by now: statements read the rows of a
+    unit in all of them at once. Where neighbours add or remove a unit, exchanging its rows of one block is two such steps.
+    """
+    known, declared = ledger.blocks(), declaration.blocks
+    if declared is None:
+        if known is not None:
+            hint = "declare [blocks] again: their balances are kept"
+            raise CatalogueError("blocks-kept", "a data set whose blocks have budgets keeps its blocks", hint=hint)
+        return
+    terms = BlockTerms(declared.every.value, declared.person_cap)
+    if known is None:
+        first, last = declared_blocks(declaration)
+        read = first, max(first, min(last, block_of_day(today(), declared.every)))
+        units = 2 if declaration.dataset.neighbours is Neighbours.UNBOUNDED else 1
+        ledger.declare_blocks(terms, read=read, units=units, reason=reason or "declared in the catalogue")
+    elif known.terms != terms:
+        ledger.declare_blocks(terms, read=None, units=1, reason=reason or "declared in the catalogue")
+
+
+def spent_by(reads: Iterable[BlocksRead], balance: Balance, spending: BlockSpending | None) -> Cost:
+    """The most that any block has spent of those that queries read."""
+    if spending is None:
+        return balance.spent
+    read = tuple(reads)
+    costs = [spending.most(each.first, each.last) for one in read for each in one.blocks]
+    return most_of([*costs, *([balance.spent] if any(one.standing for one in read) else [])])
+
+
+def _days_asked(declared: BlocksDecl, held: PreparedBlocks, first: int, last: int) -> tuple[int, int]:
+    """The blocks of the days from ``first`` to ``last``; refuses (``blocks-open``) days that no prepared block holds."""
+    blocks = block_of_day(first, declared.every), block_of_day(last, declared.every)
+    if not held.first <= blocks[0] <= blocks[1] <= held.last:
+        start, end = (to_date(day) for day in (days_of_block(held.first, declared.every)[0], days_of_block(held.last, declared.every)[1]))
+        raise Refused("blocks-open", "only blocks that are prepared can be corrected", hint=f"name days from {start} to {end}")
+    return blocks
+
+
+def write_closed(
+    engine: Engine,
+    state: StateDirectory,
+    declaration: Declaration,
+    version: int,
+    *,
+    correct: tuple[int, int] | None,
+    progress: Progress,
+    witness: Witness,
+) -> str | None:
+    """Write the blocks that have closed since into a version, or those of the days ``correct`` again; what was done, as text.
+
+    None if there was nothing to do.
+    """
+    declared, held = declaration.blocks, engine.prepared_blocks(version)
+    if declared is None or held is None:
+        raise PreparationError("blocks-missing", "the newest version has no blocks of time", hint="run prepare first")
+    if correct is None:
+        after = closed_blocks(declaration, declared, held)
+        write = held.last + 1, after.last
+    else:
+        write = _days_asked(declared, held, *correct)
+        after = held.with_corrections(*write)
+    if after == held:
+        return None
+    key = state.ranking_key()
+    engine.write_blocks(declaration, version=version, write=write, after=after, ranking_key=key, progress=progress, witness=witness)
+    state.remember_blocks(version, after)
+    days = days_of_block(write[0], declared.every)[0], days_of_block(write[1], declared.every)[1]
+    named = f"{to_date(days[0])} to {to_date(days[1])}" if write[0] <= write[1] else "none"
+    return f"blocks {'prepared' if correct is None else 'corrected'}: {named}"
