@@ -8,6 +8,7 @@ answer = ds.ask("SELECT region, COUNT(*) AS n FROM patients GROUP BY region", ep
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,7 @@ from lapwing.asking.options import AskArguments, AskOptions, AskRequest, Number,
 from lapwing.catalog import Settings
 from lapwing.curator.curator import Curator, Entry, Progress, silent
 from lapwing.errors import LedgerError
+from lapwing.kernel.calendar import to_days
 from lapwing.owner.quick_catalogue import quick_catalogue
 from lapwing.receipts import Receipt
 
@@ -71,6 +73,7 @@ class DataSet:
         accept_losses: bool = False,
         new_version: bool = False,
         profiles: bool = False,
+        correct: tuple[date, date] | None = None,
     ) -> int:
         """Write a new version from the sources: the owner's act. Returns its number.
 
@@ -78,9 +81,17 @@ class DataSet:
         and is returned, unless ``new_version``. ``profiles`` makes one and buys the profiles of its tables anew, for
         ``statistics_share`` of the budget. Refused (``rows-lost``) where more than a tenth of a table would be left out, or
         more than half of the values of a column would become NULL, unless ``accept_losses``.
+
+        A data set with blocks of time grows by the blocks that have closed since, and its version and answers stay; ``correct`` reads the
+        rows of the blocks of these days, first and last, again.
         """
         return self.curator.prepare(
-            progress=progress, override=override, accept_losses=accept_losses, new_version=new_version, profiles=profiles
+            progress=progress,
+            override=override,
+            accept_losses=accept_losses,
+            new_version=new_version,
+            profiles=profiles,
+            correct=None if correct is None else (to_days(correct[0]), to_days(correct[1])),
         )
 
     @with_options

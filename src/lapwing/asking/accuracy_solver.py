@@ -166,7 +166,7 @@ class AccuracySolver:
     def _if_missing(self, better: Fraction, price: Fraction) -> Fraction | None:
         better = min(better, self.price_usual * NORMS_STEP ** (NORMS_MAX - 1))
         is_missing = better > price and bool(self._norms(better).missing())
-        return better if is_missing and better <= Fraction(self.curator.balance().remaining.loss, LOSS_UNITS) else None
+        return better if is_missing and better <= Fraction(self.curator.balance_for(self.bound.reads).remaining.loss, LOSS_UNITS) else None
 
     def _buy_norms(self, norms: PricedNorms) -> tuple[Mapping[UnitNorms, ContributionModel], Cost]:
         if not norms.wanted:
@@ -331,7 +331,7 @@ class AccuracySolver:
             self._require_admitted(planned.certified.cost)
 
     def _require_admitted(self, cost: Cost) -> None:
-        balance = self.curator.balance()
+        balance = self.curator.balance_for(self.bound.reads)
         if admits(balance.budget, spent=balance.spent, cost=cost):
             return
         left = balance.remaining

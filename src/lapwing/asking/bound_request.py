@@ -134,7 +134,7 @@ class BoundRequest:
         if cost.loss:
             whole = planned.certified.cost
             pure = None if whole.pure is None or cost.pure is None else max(whole.pure, cost.pure)
-            self.curator.ledger.require_payable(self.request.analyst, Cost(max(whole.loss, cost.loss), whole.delta, pure))
+            self.curator.require_payable(self.request.analyst, Cost(max(whole.loss, cost.loss), whole.delta, pure), self.bound.reads)
 
     def _aim(self, target: Target) -> AccuracySolver:
         bound = self.bound.without_profiles()
@@ -164,7 +164,7 @@ class BoundRequest:
             seen.assembled.intervals,
             float(confidence),
             CostView.of(cost, declaration.budget(), free=cost == Cost.zero()),
-            self.curator.budget(),
+            self.curator.budget_of(bought.planned.certified),
             (*before.notes, *bought.notes, *about, *seen.notes, *self.bound.statement.notes),
             marks=seen.assembled.marks,
             receipt=self.curator.receipt(answered.stored, analyst=self.request.analyst),

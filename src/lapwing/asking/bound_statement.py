@@ -17,6 +17,7 @@ from lapwing.contribution.model import ContributionModel, NormHistogram
 from lapwing.curator.curator import Curator
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, Budget
+from lapwing.kernel.blocks import BlocksRead, reach_of
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
@@ -45,6 +46,8 @@ class BoundStatement:
     """The plan at a loss, with bounds from these norms, or from those that preparation bought."""
     plan_without_profiles: Callable[[Fraction, Mapping[UnitNorms, ContributionModel]], PlannedStatement]
     """The same, with bounds from these norms alone."""
+    reads: tuple[BlocksRead, ...] = ()
+    """Which blocks of time its queries read, and the tables without time."""
     moment: int = 0
     """The time of the request, in microseconds since 1970, in UTC."""
 
@@ -105,7 +108,8 @@ def planned_at_will(
     prepared, facts, settings = curator.prepared, curator.facts, curator.settings
     public_rows = public_rows or cache(curator.snapshot.public_rows)
     finder = GroupFinder(evaluate, public_rows)
-    balance, contributions, of_version = curator.balance(), curator.contributions(), curator.profiles()
+    reads = tuple(reach_of(query.source) for query in statement.privates)
+    balance, contributions, of_version = curator.balance_for(reads), curator.contributions(), curator.profiles()
     scale, first_ceiling = prepared.budget(), prepared.ceiling()
     norms_share = prepared.declared_budget.norms_share
     limits = GroupLimits(settings.known_cells_max, settings.groups_max, settings.key_values_max)
@@ -127,7 +131,7 @@ def planned_at_will(
 
         try:
             # the present spending: norms may have been bought since the statement was bound
-            spent = balance.spent if scale.order is None else curator.balance().spent
+            spent = balance.spent if scale.order is None else curator.balance_for(reads).spent
 
             def plan_under(ceiling: Budget) -> PlannedStatement:
                 price = Price(loss, delta_for_keys(ceiling, loss))
@@ -142,7 +146,7 @@ def planned_at_will(
             error.span = error.span or span_in(statement, error.code)
             raise
 
-    return BoundStatement(statement, lambda loss: plan_with(loss, {}), scale, plan_with, partial(plan_with, profiles={}))
+    return BoundStatement(statement, lambda loss: plan_with(loss, {}), scale, plan_with, partial(plan_with, profiles={}), reads)
 
 
 def moment_of_asking() -> int:

@@ -13,6 +13,7 @@ from lapwing.answers.display.notebook import pairs_html
 from lapwing.answers.display.number_format import figure, percent, share_text, shortened
 from lapwing.answers.notes.clipping import is_better_scaled, sample_text
 from lapwing.answers.notes.quantiles import WithheldBelow, quantile_errors, withheld_quantiles
+from lapwing.asking.block_lines import block_lines, blocks_read
 from lapwing.asking.norm_histograms import PricedNorms, is_norms_of
 from lapwing.asking.predicted_errors import average_noise, errors_of_part, noise_of, predicted_errors, rows_in_group
 from lapwing.catalog.units import ROW
@@ -71,10 +72,10 @@ def explanation(
 
     ``norms`` are the histograms that its bounds are chosen from; the price includes those that have still to be bought.
     """
-    certified = planned.measured
+    certified, dataset = planned.measured, curator.declaration.dataset
     if certified is None:
         return free_explanation(curator)
-    balance, unit, units = curator.balance(), curator.declaration.dataset.unit, curator.declaration.dataset.units
+    balance, unit, units = curator.balance_for(query.reads for query in certified.queries), dataset.unit, dataset.units
     protects = protected_line(curator, planned.facts)
     found = curator.ledger.find(certified.digest, analyst=curator.analyst_default if analyst is None else analyst)
     stored, norms = found is not None, PricedNorms() if norms is None else norms
@@ -83,6 +84,7 @@ def explanation(
     cost = CostView.of(price_of_all, balance.budget, free=False)
     share = share_of_cost(balance.budget, price_of_all)
     lines = [protects, ("price", price_text(curator, balance, price_of_all, stored=stored))]
+    lines += block_lines(curator, certified, price_of_all, stored=stored)
     if first.loss and not stored:
         part_of_price = percent(round(_part_of(first, price_of_all), 3))
         sample = sample_text(norms.one_in, unit)
@@ -108,6 +110,7 @@ def explanation(
         **payable(curator, balance, price_of_all),
         "predicted_error": predicted_errors(statement, planned, units=units),
         "stored": stored,
+        "blocks": blocks_read(curator, certified, price_of_all, stored=stored),
         **leading,
         "parts": details,
         "digest": certified.digest,

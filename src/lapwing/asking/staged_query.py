@@ -25,6 +25,7 @@ from lapwing.asking.options import Terms
 from lapwing.asking.purchase import PriorCharge, Purchase
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
+from lapwing.kernel.blocks import BlocksRead, reach_of
 from lapwing.ledger.purchases import PurchaseKind
 from lapwing.planning.planned import PlannedStatement
 from lapwing.sql.text.privacy_terms import Reuse
@@ -135,6 +136,12 @@ class StagedQuery:
         return replace(self.supposed, bound=self._bound(decided), terms=self._terms)
 
     @property
+    def _reads(self) -> tuple[BlocksRead, ...]:
+        """Which blocks of time any part may read."""
+        of_parts = [reach_of(query.source) for part in self._first for query in part.privates]
+        return (*of_parts, *self.supposed.bound.reads)
+
+    @property
     def _terms(self) -> Terms:
         """What each part is asked at; no release answers one."""
         return replace(self.supposed.terms, goal=self._share, reuse=Reuse.NEVER)
@@ -143,11 +150,11 @@ class StagedQuery:
         """Refuse, before anything is charged, a statement that cannot be paid or computed as a whole; earlier purchases are free."""
         price = self._plan_ahead().price
         if price != Cost.zero():
-            self.supposed.curator.ledger.require_payable(self.supposed.request.analyst, price)
+            self.supposed.curator.require_payable(self.supposed.request.analyst, price, self._reads)
 
     def _explanation(self, price: Cost, parts: list[tuple[str, Explanation]], rest: Explanation, *, is_decided: bool) -> Explanation:
         curator = self.supposed.curator
-        balance = curator.balance()
+        balance = curator.balance_for(self._reads)
         cost, many = CostView.of(price, balance.budget, free=price == Cost.zero()), self._many
         text = price_text(curator, balance, price, stored=price == Cost.zero())
         lines = [rest.lines[0], ("price", text)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from lapwing.catalog import Declaration
 from lapwing.catalog.blocks import BlocksDecl, PreparedBlocks
@@ -11,10 +12,10 @@ from lapwing.catalog.facts import blocks_of_table
 from lapwing.engines.base import Engine, Progress
 from lapwing.engines.losses import Witness
 from lapwing.engines.state import StateDirectory
-from lapwing.errors import CatalogueError, PreparationError, Refused
-from lapwing.kernel.accounting import Cost
+from lapwing.errors import BudgetRefused, CatalogueError, PreparationError, Refused
+from lapwing.kernel.accounting import Budget, Cost, admits
 from lapwing.kernel.block_calendar import block_of_day, days_of_block
-from lapwing.kernel.blocks import BlocksRead
+from lapwing.kernel.blocks import BlockCost, BlocksRead
 from lapwing.kernel.calendar import to_date
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.ledger.block_balances import BlockSpending, BlockTerms, most_of
@@ -72,6 +73,40 @@ def spent_by(reads: Iterable[BlocksRead], balance: Balance, spending: BlockSpend
     read = tuple(reads)
     costs = [spending.most(each.first, each.last) for one in read for each in one.blocks]
     return most_of([*costs, *([balance.spent] if any(one.standing for one in read) else [])])
+
+
+@contextmanager
+def payable_days_named(declared: BlocksDecl | None, ledger: Ledger, ranges: Sequence[BlockCost]) -> Iterator[None]:
+    """A refusal because a block cannot pay names the longest stretch of days, of those that were asked, whose blocks all can."""
+    try:
+        yield
+    except BudgetRefused as error:
+        spending = ledger.blocks() if error.code == "block-budget" else None
+        if declared is not None and spending is not None:
+            error.hint = payable_days(declared, ledger.balance().budget, spending, ranges)
+        raise
+
+
+def payable_days(declared: BlocksDecl, budget: Budget, spending: BlockSpending, ranges: Sequence[BlockCost]) -> str:
+    """The hint: which days can pay."""
+    stretches: list[tuple[int, int]] = []
+    for each in ranges:
+        if each.first is None or each.last is None:
+            continue
+        spent = {block: Cost.zero() for block in range(each.first, each.last + 1)}
+        for known in spending.ranges:
+            first, last = max(known.first or 0, each.first), min(known.last or 0, each.last)
+            spent |= dict.fromkeys(range(first, last + 1), known.cost)
+        for block in sorted(block for block, before in spent.items() if admits(budget, spent=before, cost=each.cost)):
+            if stretches and stretches[-1][1] == block - 1:
+                stretches[-1] = stretches[-1][0], block
+            else:
+                stretches.append((block, block))
+    if not stretches:
+        return "none of these days can pay it: ask for less, or ask the data owner"
+    first, last = max(stretches, key=lambda stretch: (stretch[1] - stretch[0], stretch[1]))
+    days = to_date(days_of_block(first, declared.every)[0]), to_date(days_of_block(last, declared.every)[1])
+    return f"ask for {days[0]} to {days[1]}: their blocks can pay it"
 
 
 def _days_asked(declared: BlocksDecl, held: PreparedBlocks, first: int, last: int) -> tuple[int, int]:

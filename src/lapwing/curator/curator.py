@@ -17,10 +17,11 @@ from typing import Any, Self
 
 from lapwing.answers.display.budget import BudgetView
 from lapwing.catalog import Declaration, Settings, load
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.catalog.changes import Change, Verdict, classify, of_versions
 from lapwing.contribution.model import NormHistogram
 from lapwing.contribution.rows_per_unit import Contributions, contributions_of_tables
-from lapwing.curator.block_life import apply_blocks, closed_blocks, spent_by, write_closed
+from lapwing.curator.block_life import apply_blocks, closed_blocks, payable_days_named, spent_by, write_closed
 from lapwing.curator.budget_views import blocks_read_view, newest_block_view
 from lapwing.curator.charged_release import ChargedRelease, charged_release, replayed
 from lapwing.curator.charged_stream import ChargedStream
@@ -36,7 +37,8 @@ from lapwing.engines.marks import shared_sources
 from lapwing.engines.registry import engine_of
 from lapwing.engines.state import StateDirectory
 from lapwing.errors import CatalogueError, LedgerError, PreparationError
-from lapwing.kernel.blocks import BlocksRead
+from lapwing.kernel.accounting import Cost
+from lapwing.kernel.blocks import BlocksRead, costs_by_block
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.count_stream import CertifiedStream, StreamPlan, certify_stream
 from lapwing.kernel.facts import Facts
@@ -143,18 +145,18 @@ class Curator:
         refused unless ``override`` gives the reason, which becomes an entry. With ``append``, tables that declare ``appended_by`` are made
         from the newest version and the rows appended to the source since; without an older version, or for other tables, nothing changes.
 
-        A data set with blocks of time grows instead of being prepared anew: the blocks that have closed since are written, rows of those
-        beyond ``keep`` are deleted, and the version stays, with all of its answers. ``correct`` writes the blocks of these days (first and
-        last) again; they keep their balances, and questions that read them cost again.
+        A data set with blocks of time grows: the blocks that have closed since are written, rows beyond ``keep`` are deleted, and the
+        version stays with its answers. ``correct`` writes the blocks of these days (first, last) again; they keep their balances.
 
         Before anything else is written, a report for the owner alone records what is left out and changed. Losing more than a tenth of a
-        table, or more than half of the values of a column, is refused (``rows-lost``) unless ``accept_losses``; Python's ``DataSet`` and
-        the command line do not accept that by default.
+        table, or more than half of the values of a column, is refused (``rows-lost``) unless ``accept_losses``.
         """
         with self.state.preparing():
             overridden = self.declarations.to_override(self.declaration, override)
-            if correct is not None or (not (append or new_version or profiles) and self.grows()):
+            if not (append or new_version or profiles) and self.grows():
                 return self._grown(overridden, progress=progress, override=override, accept_losses=accept_losses, correct=correct)
+            if correct is not None:
+                raise PreparationError("blocks-missing", "there are no blocks of time that could be corrected", hint="run prepare first")
             if append or new_version or profiles or self.policy_changes() is None:
                 version = self._new_version(overridden, progress=progress, override=override, append=append, accept_losses=accept_losses)
                 buy_statistics(self, anew=profiles)
@@ -174,8 +176,6 @@ class Curator:
         self._apply_policy(ledger, overridden, override)
         self.state.remember_declared(self._text)
         version = self.latest()
-        if correct is not None and not self.grows():
-            raise PreparationError("blocks-missing", "blocks are corrected where nothing else changed", hint="run prepare first")
         source = self.engine, self.state, self.declaration
         witness = partial(self._witness, version, accepted=accept_losses)
         written = write_closed(*source, version, correct=correct, progress=progress, witness=witness)
@@ -194,10 +194,16 @@ class Curator:
         apply_limits(ledger, self.declaration.limits, by=system_user())
         apply_blocks(ledger, self.declaration, reason=override)
 
+    def newest_blocks(self) -> tuple[int, PreparedBlocks] | None:
+        """The newest version and the blocks of time that it holds; None if there are none."""
+        versions = self.engine.versions()
+        held = self.engine.prepared_blocks(versions[-1]) if versions and self.declaration.blocks is not None else None
+        return None if held is None else (versions[-1], held)
+
     def late_rows(self) -> dict[str, int]:
         """How many rows came after their block was prepared, by table: exact, for the owner alone."""
-        version = self.latest()
-        return {} if self.engine.prepared_blocks(version) is None else self.engine.late_rows(self.declaration, version)
+        newest = self.newest_blocks()
+        return {} if newest is None else self.engine.late_rows(self.declaration, newest[0])
 
     def policy_changes(self) -> tuple[str, ...] | None:
         """The keys of the catalogue that :meth:`prepare` would apply without a new version; None where it would make one or add blocks."""
@@ -454,15 +460,18 @@ class Curator:
         if stored is not None:
             note_reservation(stored.charge_id)
             return replayed(stored)
-        return charged_release(
-            certified,
-            self._charge(certified, balance, who, request_id, summary, purchase),
-            ledger=ledger,
-            snapshot=self.snapshot,
-            settling=self._settling,
-            sampler=self.declaration.dataset.noise,
-            hold=announce_charge(certified, self.rows_known),
-        )
+        request, hold = self._charge(certified, balance, who, request_id, summary, purchase), announce_charge(certified, self.rows_known)
+        snapshot, sampler = self.snapshot, self.declaration.dataset.noise
+        with payable_days_named(self.declaration.blocks, ledger, certified.blocks):
+            return charged_release(
+                certified, request, ledger=ledger, snapshot=snapshot, settling=self._settling, sampler=sampler, hold=hold
+            )
+
+    def require_payable(self, analyst: str, cost: Cost, reads: Sequence[BlocksRead]) -> None:
+        """Refuse, before anything is charged, queries that read these blocks at this cost in all, unless every block can pay it."""
+        ranges = costs_by_block(reads, lambda _: cost)
+        with payable_days_named(self.declaration.blocks, self.ledger, ranges):
+            self.ledger.require_payable(analyst, cost, ranges, cost if ranges else None)
 
     def _charge(
         self, certified: Certified | CertifiedStream, by: Balance, who: str, name: str | None, summary: str, purchase: PurchaseRecord | None

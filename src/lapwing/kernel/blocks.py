@@ -42,12 +42,15 @@ class BlocksRead:
         """Whether it may read rows of this block of time."""
         return any(blocks.first <= block <= blocks.last for blocks in self.blocks)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether a neighbour changes all or nothing of each of its units: units within blocks, or one block alone."""
+        numbers = {number for blocks in self.blocks for number in (blocks.first, blocks.last)}
+        return self.apart or len(numbers) + self.standing == 1
+
     def facts(self, facts: Facts) -> Facts:
         """The facts for which the query is certified."""
-        numbers = {number for blocks in self.blocks for number in (blocks.first, blocks.last)}
-        if self.apart or len(numbers) + self.standing == 1:
-            return facts
-        return replace(facts, neighbours=Neighbours.BOUNDED)
+        return facts if self.is_local else replace(facts, neighbours=Neighbours.BOUNDED)
 
 
 @dataclass(frozen=True, slots=True)

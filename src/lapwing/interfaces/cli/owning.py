@@ -52,20 +52,32 @@ def prepare(
     profiles: Annotated[
         bool, typer.Option("--profiles", help="Make one, and buy the profiles of its tables anew for `statistics_share` of the budget.")
     ] = False,
+    correct: Annotated[
+        str, typer.Option(metavar="FIRST/LAST", help="Read the rows of the blocks of these days again, as in 2026-11-01/2026-11-03.")
+    ] = "",
 ) -> None:
     """Read the sources and write a new version for analysts to ask. The first time, this also makes the ledger.
 
-    If only the budget, ceiling, defaults, descriptions or comments of the catalogue changed, they are applied and the version stays.
+    A data set with blocks of time grows by the blocks that have closed since, and its version stays. If only the budget, ceiling, defaults, descriptions or comments of the catalogue changed, they are applied and the version stays.
 
     \b
     Example:
         lapwing -C clinic prepare
         lapwing -C clinic prepare --override "the sources were moved to another disk"
+        lapwing -C clinic prepare --correct 2026-11-01/2026-11-03
     """
     from lapwing.interfaces.cli.preparing import prepared
 
     with reported(), curator_of(context) as curator:
-        prepared(curator, override=override, append=append, accept_losses=accept_losses, new_version=new_version, profiles=profiles)
+        prepared(
+            curator,
+            override=override,
+            append=append,
+            accept_losses=accept_losses,
+            new_version=new_version,
+            profiles=profiles,
+            correct=correct,
+        )
 
 
 def retire(context: typer.Context, version: Annotated[int, typer.Argument(min=1, help="The number of the version.")]) -> None:

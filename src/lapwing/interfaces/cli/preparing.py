@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,11 @@ from lapwing.curator.source_checks import source_warnings
 from lapwing.curator.statistics import tables_without_profiles
 from lapwing.errors import PreparationError
 from lapwing.interfaces.cli import terminal
+from lapwing.kernel.block_calendar import days_of_block
+from lapwing.kernel.calendar import to_date, to_days
 
 if TYPE_CHECKING:
+    from lapwing.catalog.blocks import PreparedBlocks
     from lapwing.curator.curator import Curator, Progress
 
 
@@ -28,16 +32,19 @@ def prepared(
     accept_losses: bool = False,
     new_version: bool = False,
     profiles: bool = False,
+    correct: str = "",
 ) -> None:
     """Prepare, and report the result. Figures on lost or changed rows go to the owner's standard error alone."""
-    changes = None if append or new_version or profiles else curator.policy_changes()
+    days = _days(correct)
+    changes = None if append or new_version or profiles or days else curator.policy_changes()
     if changes is not None:
         _applied(curator, changes, override=override)
         return
     for note in source_warnings(curator.declaration):
         terminal.write_note(f"warning: {note}")
     started = time.monotonic()
-    prepare = partial(curator.prepare, override=override, append=append, new_version=new_version, profiles=profiles)
+    prepare = partial(curator.prepare, override=override, append=append, new_version=new_version, profiles=profiles, correct=days)
+    before = curator.newest_blocks()
     tables = len(curator.declaration.tables) + len(curator.declaration.public_tables)
     try:
         with _progress(tables) as progress:
@@ -54,7 +61,10 @@ def prepared(
     else:
         _write_losses(curator, version)
     of = "1 table" if tables == 1 else f"{tables} tables"
-    typer.echo(f"Version {version} of {curator.declaration.dataset.id} is prepared: {of} in {time.monotonic() - started:.1f} s.")
+    seconds = time.monotonic() - started
+    if before is None or before[0] != version:
+        typer.echo(f"Version {version} of {curator.declaration.dataset.id} is prepared: {of} in {seconds:.1f} s.")
+    _write_blocks(curator, before, seconds, corrected=correct)
     _write_balance(curator)
     if tables_without := tables_without_profiles(curator):
         share = float(curator.declaration.declared_budget.statistics_share)
@@ -62,6 +72,40 @@ def prepared(
             f"No profiles of version {version}: {', '.join(tables_without)}."
             f" `lapwing prepare --profiles` buys them anew for {share:.0%} of the budget."
         )
+
+
+def _days(written: str) -> tuple[int, int] | None:
+    """The first and the last day of ``--correct``, counted from 1970-01-01."""
+    if not written:
+        return None
+    try:
+        first, last = (to_days(date.fromisoformat(part)) for part in written.split("/"))
+    except ValueError:
+        hint = "write both days: --correct 2026-11-01/2026-11-03"
+        raise PreparationError("days-unreadable", "the days to correct cannot be read", hint=hint) from None
+    return first, last
+
+
+def _write_blocks(curator: Curator, before: tuple[int, PreparedBlocks] | None, seconds: float, *, corrected: str) -> None:
+    """Which blocks of time are new, and how many rows came too late for theirs."""
+    now, declared = curator.newest_blocks(), curator.declaration.blocks
+    if now is None or declared is None:
+        return
+    (version, held), every = now, declared.every
+    first, last = to_date(days_of_block(held.first, every)[0]), to_date(days_of_block(held.last, every)[1])
+    if held.first > held.last:
+        typer.echo(f"No {every.value} has closed yet.")
+        return
+    new = held.last - held.first + 1 if before is None or before[0] != version else held.last - before[1].last
+    if corrected:
+        typer.echo(f"The blocks of {corrected} are corrected in {seconds:.1f} s; answers that read them cost again.")
+    elif before is not None and before[0] == version:
+        what = f"{new:,} new block{'' if new == 1 else 's'} in {seconds:.1f} s" if new else "no block has closed since"
+        typer.echo(f"Version {version} of {curator.declaration.dataset.id} stays: {what}.")
+    typer.echo(f"Closed: {first} to {last}.")
+    for table, rows in curator.late_rows().items():
+        if rows:
+            terminal.write_note(f"{table}: {rows:,} rows came after their block was prepared and are left out: exact, for the owner alone")
 
 
 def _applied(curator: Curator, changes: Sequence[str], *, override: str) -> None:
@@ -86,8 +130,9 @@ def _applied(curator: Curator, changes: Sequence[str], *, override: str) -> None
 def _write_balance(curator: Curator) -> None:
     """What is spent and left, and whether a higher budget awaits approval."""
     balance = curator.balance()
-    spent = curator.view_of(balance).share_spent
-    typer.echo(f"{spent:.1%} of the budget is spent, {1 - spent:.1%} is left.")
+    view = curator.budget()
+    spent = view.share_spent
+    typer.echo(f"{spent:.1%} of {view.of_what} is spent, {1 - spent:.1%} is left.")
     if balance.budget.epsilon != curator.declaration.declared_budget.epsilon:
         # A lower budget applies at once, so this is a higher one, on a ledger where one person cannot raise it.
         terminal.write_note(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Path
@@ -78,6 +79,7 @@ class PreparationBody(StrictBody):
     append: bool = False
     accept_losses: bool = False
     new_version: bool = False
+    correct: tuple[datetime.date, datetime.date] | None = None
     profiles: bool = False
     override: Text = ""
 

@@ -1,0 +1,66 @@
+"""EXPLAIN of blocks of time: which a statement reads, what each pays, and what one person loses over a year."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lapwing.answers.display.blocks import NO_CAP, PLURALS
+from lapwing.answers.display.budget import epsilon_of_all
+from lapwing.curator.curator import Curator
+from lapwing.kernel.accounting import Cost
+from lapwing.kernel.block_calendar import days_of_block
+from lapwing.kernel.calendar import to_date
+from lapwing.kernel.certify import Certified
+from lapwing.ledger.amounts import lost_between
+
+
+def block_lines(curator: Curator, certified: Certified, price: Cost, *, stored: bool) -> list[tuple[str, str]]:
+    """The lines of a statement over blocks; none of one that reads no blocks of time."""
+    read = blocks_read(curator, certified, price, stored=stored)
+    if read is None:
+        return []
+    unit = curator.declaration.dataset.unit
+    spans = [f"{each['first']} to {each['last']} ({each['number']:,} {read['periods']})" for each in read["ranges"]]
+    standing = ", and the tables without time" if read["standing"] else ""
+    pays = "each of these blocks pays the price" if len(spans) == 1 else "each block pays for the queries that read it"
+    if read["block_local"]:
+        local = f"a {unit}'s rows of one {read['every']} decide only what that {read['every']} adds"
+    else:
+        local = f"not block-local: a {unit} is one unit over all of them, so its rows of one {read['every']} may be exchanged for others"
+    cap = NO_CAP if read["person_cap"] is None else f"cap {read['person_cap']:g}"
+    over = f"one {unit} has lost epsilon {read['person_year_before']:.3g} at most, and {read['person_year_after']:.3g} after this; {cap}"
+    return [("blocks", f"{' and '.join(spans)}{standing}; {pays}"), ("units", local), ("person-year", over)]
+
+
+def blocks_read(curator: Curator, certified: Certified, price: Cost, *, stored: bool) -> dict[str, Any] | None:
+    """The same for JSON; None of a statement that reads no blocks of time."""
+    declared, spending = curator.declaration.blocks, curator.ledger.blocks()
+    if declared is None or spending is None or certified.person is None:
+        return None
+    budget, every = curator.balance().budget, declared.every
+    # Norms that are bought first are queries of the same statement: a person loses their cost too.
+    adds = Cost.zero() if stored else certified.person + lost_between(certified.cost, price)
+    days = [(days_of_block(first, every)[0], days_of_block(last, every)[1], last - first + 1) for first, last in _ranges(certified)]
+    return {
+        "every": every.value,
+        "periods": PLURALS[every.value],
+        "ranges": [{"first": to_date(a).isoformat(), "last": to_date(b).isoformat(), "number": number} for a, b, number in days],
+        "standing": any(query.reads.standing for query in certified.queries),
+        "block_local": all(query.reads.is_local for query in certified.queries),
+        "person_year_before": epsilon_of_all(budget, spending.person),
+        "person_year_after": epsilon_of_all(budget, spending.person + adds),
+        "person_cap": None if spending.terms.person_cap is None else float(spending.terms.person_cap),
+    }
+
+
+def _ranges(certified: Certified) -> list[tuple[int, int]]:
+    """The blocks of time that a plan reads, as ranges that do not meet."""
+    found: list[tuple[int, int]] = []
+    for each in certified.blocks:
+        if each.first is None or each.last is None:
+            continue
+        if found and found[-1][1] == each.first - 1:
+            found[-1] = found[-1][0], each.last
+        else:
+            found.append((each.first, each.last))
+    return found
