@@ -23,7 +23,6 @@ from lapwing.asking.options import AskArguments, AskOptions, AskRequest, Number,
 from lapwing.catalog import Settings
 from lapwing.curator.curator import Curator, Entry, Progress, silent
 from lapwing.errors import LedgerError
-from lapwing.kernel.calendar import to_days
 from lapwing.owner.quick_catalogue import quick_catalogue
 from lapwing.receipts import Receipt
 
@@ -91,7 +90,7 @@ class DataSet:
             accept_losses=accept_losses,
             new_version=new_version,
             profiles=profiles,
-            correct=None if correct is None else (to_days(correct[0]), to_days(correct[1])),
+            correct=correct,
         )
 
     @with_options

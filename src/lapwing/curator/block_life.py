@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
 
 from lapwing.catalog import Declaration
 from lapwing.catalog.blocks import BlocksDecl, PreparedBlocks
@@ -16,7 +18,7 @@ from lapwing.errors import BudgetRefused, CatalogueError, PreparationError, Refu
 from lapwing.kernel.accounting import Budget, Cost, admits
 from lapwing.kernel.block_calendar import block_of_day, days_of_block
 from lapwing.kernel.blocks import BlockCost, BlocksRead
-from lapwing.kernel.calendar import to_date
+from lapwing.kernel.calendar import to_date, to_days
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.ledger.block_balances import BlockSpending, BlockTerms, most_of
 from lapwing.ledger.protocol import Balance, Ledger
@@ -27,6 +29,29 @@ _DAY_SECONDS = 86_400
 def today() -> int:
     """The present day in UTC, counted from 1970-01-01. Blocks close by it, and by nothing that rows could show."""
     return int(time.time()) // _DAY_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBlocks:
+    """The blocks of time of a version, as days."""
+
+    version: int
+    every: str
+    first: date
+    """The first day of the first block."""
+    last: date
+    """The last day of the last block; before ``first`` if no block is closed."""
+    number: int
+
+
+def held_blocks(engine: Engine, declared: BlocksDecl | None) -> HeldBlocks | None:
+    """The blocks of the newest version; None if there is no version, or one without blocks."""
+    versions = engine.versions()
+    held = engine.prepared_blocks(versions[-1]) if versions and declared is not None else None
+    if held is None or declared is None:
+        return None
+    days = days_of_block(held.first, declared.every)[0], days_of_block(held.last, declared.every)[1]
+    return HeldBlocks(versions[-1], declared.every.value, to_date(days[0]), to_date(days[1]), max(0, held.last - held.first + 1))
 
 
 def declared_blocks(declaration: Declaration) -> tuple[int, int]:
@@ -124,7 +149,7 @@ def write_closed(
     declaration: Declaration,
     version: int,
     *,
-    correct: tuple[int, int] | None,
+    correct: tuple[date, date] | None,
     progress: Progress,
     witness: Witness,
 ) -> str | None:
@@ -139,7 +164,7 @@ def write_closed(
         after = closed_blocks(declaration, declared, held)
         write = held.last + 1, after.last
     else:
-        write = _days_asked(declared, held, *correct)
+        write = _days_asked(declared, held, to_days(correct[0]), to_days(correct[1]))
         after = held.with_corrections(*write)
     if after == held:
         return None

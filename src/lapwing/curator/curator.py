@@ -10,6 +10,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -17,11 +18,10 @@ from typing import Any, Self
 
 from lapwing.answers.display.budget import BudgetView
 from lapwing.catalog import Declaration, Settings, load
-from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.catalog.changes import Change, Verdict, classify, of_versions
 from lapwing.contribution.model import NormHistogram
 from lapwing.contribution.rows_per_unit import Contributions, contributions_of_tables
-from lapwing.curator.block_life import apply_blocks, closed_blocks, payable_days_named, spent_by, write_closed
+from lapwing.curator.block_life import HeldBlocks, apply_blocks, closed_blocks, held_blocks, payable_days_named, spent_by, write_closed
 from lapwing.curator.budget_views import blocks_read_view, newest_block_view
 from lapwing.curator.charged_release import ChargedRelease, charged_release, replayed
 from lapwing.curator.charged_stream import ChargedStream
@@ -29,7 +29,7 @@ from lapwing.curator.cost_estimate import announce_charge, note_reservation
 from lapwing.curator.prepared_declarations import PreparedDeclarations
 from lapwing.curator.request_locks import QuestionQueue
 from lapwing.curator.request_name import request_name
-from lapwing.curator.statistics import buy_statistics
+from lapwing.curator.statistics import buy_statistics, rows_of_table
 from lapwing.curator.version_use import OpenedVersions, one_version
 from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.losses import TableLosses, noteworthy, report_of
@@ -62,8 +62,6 @@ from lapwing.planning.profiles import profiles_of
 from lapwing.receipts import Receipt, sign
 
 CATALOGUE_FILE = "lapwing.toml"
-ROWS_GUESSED = 10**6
-"""Assumed rows of a table for which only an upper bound is known."""
 
 __all__ = ["CATALOGUE_FILE", "Balance", "Curator", "Entry", "EntryKind", "Progress", "silent", "system_user"]
 
@@ -133,7 +131,7 @@ class Curator:
         accept_losses: bool = True,
         new_version: bool = False,
         profiles: bool = False,
-        correct: tuple[int, int] | None = None,
+        correct: tuple[date, date] | None = None,
     ) -> int:
         """Write a new version from the sources and open it. The first time this also registers the source and makes its ledger.
 
@@ -168,7 +166,7 @@ class Curator:
             return self.latest()
 
     def _grown(
-        self, overridden: Sequence[Change], *, progress: Progress, override: str, accept_losses: bool, correct: tuple[int, int] | None
+        self, overridden: Sequence[Change], *, progress: Progress, override: str, accept_losses: bool, correct: tuple[date, date] | None
     ) -> int:
         """The newest version with the blocks that have closed since, or with some written again."""
         require_owner(self.place)
@@ -194,16 +192,14 @@ class Curator:
         apply_limits(ledger, self.declaration.limits, by=system_user())
         apply_blocks(ledger, self.declaration, reason=override)
 
-    def newest_blocks(self) -> tuple[int, PreparedBlocks] | None:
-        """The newest version and the blocks of time that it holds; None if there are none."""
-        versions = self.engine.versions()
-        held = self.engine.prepared_blocks(versions[-1]) if versions and self.declaration.blocks is not None else None
-        return None if held is None else (versions[-1], held)
+    def newest_blocks(self) -> HeldBlocks | None:
+        """The blocks of time of the newest version; None if there are none."""
+        return held_blocks(self.engine, self.declaration.blocks)
 
     def late_rows(self) -> dict[str, int]:
         """How many rows came after their block was prepared, by table: exact, for the owner alone."""
         newest = self.newest_blocks()
-        return {} if newest is None else self.engine.late_rows(self.declaration, newest[0])
+        return {} if newest is None else self.engine.late_rows(self.declaration, newest.version)
 
     def policy_changes(self) -> tuple[str, ...] | None:
         """The keys of the catalogue that :meth:`prepare` would apply without a new version; None where it would make one or add blocks."""
@@ -281,13 +277,7 @@ class Curator:
 
     def rows_known(self, table: str) -> float:
         """The approximate public number of rows of a table: bought, declared, or else a fixed guess."""
-        facts, bought = self.facts.table(table), self.contributions()
-        units = self.prepared.dataset.units
-        if table in bought:
-            return bought[table].rows()
-        if facts.rows_per_unit_max == 1 and (units is not None or bought):
-            return float(units) if units is not None else max(item.units() for item in bought.values())
-        return float(min(facts.rows_max, ROWS_GUESSED))
+        return rows_of_table(table, self.facts.table(table), self.contributions(), self.prepared.dataset.units)
 
     def retire(self, version: int) -> None:
         """Delete a version's rows; its charges stay. Running questions of this process finish first."""

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Protocol
 
 from lapwing.catalog import Declaration
+from lapwing.contribution.rows_per_unit import Contributions
 from lapwing.curator.charged_release import ChargedRelease
 from lapwing.engines.state import StateDirectory
 from lapwing.errors import BudgetRefused
 from lapwing.kernel.accounting import LOSS_UNITS
-from lapwing.kernel.facts import Facts
+from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import Plan
 from lapwing.ledger.connect import OWNER_ANALYST, admit_owner
 from lapwing.ledger.protocol import Ledger
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.planning.noise_choice import pure_facts, pure_share
 from lapwing.planning.profiles import profile_figures, profile_plan
+
+ROWS_GUESSED = 10**6
+"""Assumed rows of a table for which only an upper bound is known."""
+
+
+def rows_of_table(name: str, table: TableFacts, bought: Mapping[str, Contributions], units: int | None) -> float:
+    """The approximate public number of rows of a table: bought, declared, or else a fixed guess. Of one with blocks, of a block."""
+    if name in bought:
+        return bought[name].rows()
+    if table.rows_per_unit_max == 1 and (units is not None or bought):
+        return float(units) if units is not None else max(item.units() for item in bought.values())
+    return float(min(table.rows_max, ROWS_GUESSED))
 
 
 class PreparedData(Protocol):

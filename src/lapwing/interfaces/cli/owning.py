@@ -58,7 +58,9 @@ def prepare(
 ) -> None:
     """Read the sources and write a new version for analysts to ask. The first time, this also makes the ledger.
 
-    A data set with blocks of time grows by the blocks that have closed since, and its version stays. If only the budget, ceiling, defaults, descriptions or comments of the catalogue changed, they are applied and the version stays.
+    A data set with blocks of time grows by the blocks that have closed since, and its version stays.
+
+    If only the budget, ceiling, defaults, descriptions or comments of the catalogue changed, they are applied and the version stays.
 
     \b
     Example:

@@ -16,11 +16,9 @@ from lapwing.curator.source_checks import source_warnings
 from lapwing.curator.statistics import tables_without_profiles
 from lapwing.errors import PreparationError
 from lapwing.interfaces.cli import terminal
-from lapwing.kernel.block_calendar import days_of_block
-from lapwing.kernel.calendar import to_date, to_days
 
 if TYPE_CHECKING:
-    from lapwing.catalog.blocks import PreparedBlocks
+    from lapwing.curator.block_life import HeldBlocks
     from lapwing.curator.curator import Curator, Progress
 
 
@@ -62,7 +60,7 @@ def prepared(
         _write_losses(curator, version)
     of = "1 table" if tables == 1 else f"{tables} tables"
     seconds = time.monotonic() - started
-    if before is None or before[0] != version:
+    if before is None or before.version != version:
         typer.echo(f"Version {version} of {curator.declaration.dataset.id} is prepared: {of} in {seconds:.1f} s.")
     _write_blocks(curator, before, seconds, corrected=correct)
     _write_balance(curator)
@@ -74,35 +72,32 @@ def prepared(
         )
 
 
-def _days(written: str) -> tuple[int, int] | None:
-    """The first and the last day of ``--correct``, counted from 1970-01-01."""
+def _days(written: str) -> tuple[date, date] | None:
+    """The first and the last day of ``--correct``."""
     if not written:
         return None
     try:
-        first, last = (to_days(date.fromisoformat(part)) for part in written.split("/"))
+        first, last = (date.fromisoformat(part) for part in written.split("/"))
     except ValueError:
         hint = "write both days: --correct 2026-11-01/2026-11-03"
         raise PreparationError("days-unreadable", "the days to correct cannot be read", hint=hint) from None
     return first, last
 
 
-def _write_blocks(curator: Curator, before: tuple[int, PreparedBlocks] | None, seconds: float, *, corrected: str) -> None:
+def _write_blocks(curator: Curator, before: HeldBlocks | None, seconds: float, *, corrected: str) -> None:
     """Which blocks of time are new, and how many rows came too late for theirs."""
-    now, declared = curator.newest_blocks(), curator.declaration.blocks
-    if now is None or declared is None:
+    held = curator.newest_blocks()
+    if held is None:
         return
-    (version, held), every = now, declared.every
-    first, last = to_date(days_of_block(held.first, every)[0]), to_date(days_of_block(held.last, every)[1])
-    if held.first > held.last:
-        typer.echo(f"No {every.value} has closed yet.")
+    if not held.number:
+        typer.echo(f"No {held.every} has closed yet.")
         return
-    new = held.last - held.first + 1 if before is None or before[0] != version else held.last - before[1].last
     if corrected:
         typer.echo(f"The blocks of {corrected} are corrected in {seconds:.1f} s; answers that read them cost again.")
-    elif before is not None and before[0] == version:
-        what = f"{new:,} new block{'' if new == 1 else 's'} in {seconds:.1f} s" if new else "no block has closed since"
-        typer.echo(f"Version {version} of {curator.declaration.dataset.id} stays: {what}.")
-    typer.echo(f"Closed: {first} to {last}.")
+    elif before is not None and before.version == held.version:
+        new = f"new blocks up to {held.last} in {seconds:.1f} s" if held.last > before.last else f"no {held.every} has closed since"
+        typer.echo(f"Version {held.version} of {curator.declaration.dataset.id} stays: {new}.")
+    typer.echo(f"Closed: {held.first} to {held.last}.")
     for table, rows in curator.late_rows().items():
         if rows:
             terminal.write_note(f"{table}: {rows:,} rows came after their block was prepared and are left out: exact, for the owner alone")

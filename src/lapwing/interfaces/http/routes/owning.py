@@ -19,7 +19,6 @@ from lapwing.interfaces.http.access import AuthorizedRequest, to
 from lapwing.interfaces.http.identity.rights import Act
 from lapwing.interfaces.http.progress_events import Step
 from lapwing.interfaces.http.shapes import Admission, Decision, LimitsBody, Number, PreparationBody, ProposalBody, replies
-from lapwing.kernel.calendar import to_days
 from lapwing.ledger.connect import role_to_decide
 from lapwing.owner.policies import Policies, admit_share, policies, standing
 from lapwing.owner.spending_report import spending_report
@@ -142,7 +141,7 @@ async def prepare(wanted: PreparationBody, call: Annotated[AuthorizedRequest, De
                 append=wanted.append,
                 accept_losses=wanted.accept_losses,
                 new_version=wanted.new_version,
-                correct=None if wanted.correct is None else (to_days(wanted.correct[0]), to_days(wanted.correct[1])),
+                correct=wanted.correct,
                 profiles=wanted.profiles,
             )
         return {"version": version}
