@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lapwing.answers.answer import Answer as Answer
-    from lapwing.asking.explanation import Explanation as Explanation
+    from lapwing.asking.explaining.explanation import Explanation as Explanation
     from lapwing.asking.release_purchase import ReleasePlan as ReleasePlan
     from lapwing.asking.weights_session import WeightsSession as WeightsSession
     from lapwing.data_set import DataSet as DataSet
@@ -66,7 +66,7 @@ _HOMES = {
     "AsyncDataSet": "lapwing.interfaces.python.remote",
     "BudgetRefused": "lapwing.errors",
     "DataSet": "lapwing.data_set",
-    "Explanation": "lapwing.asking.explanation",
+    "Explanation": "lapwing.asking.explaining.explanation",
     "LapwingError": "lapwing.errors",
     "Marginals": "lapwing.releases.request",
     "RangeTree": "lapwing.releases.request",

@@ -18,7 +18,7 @@ from lapwing.answers.answer import Answer
 from lapwing.answers.data_set_view import data_set_html
 from lapwing.answers.display.budget import BudgetView
 from lapwing.asking.ask import ask, describe, explain, replay
-from lapwing.asking.explanation import Explanation
+from lapwing.asking.explaining.explanation import Explanation
 from lapwing.asking.options import AskArguments, AskOptions, AskRequest, Number, with_options
 from lapwing.catalog import Settings
 from lapwing.curator.curator import Curator, Entry, Progress, silent

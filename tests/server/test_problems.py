@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lapwing.asking.ask import explain
-from lapwing.asking.explanation import Explanation
+from lapwing.asking.explaining.explanation import Explanation
 from lapwing.asking.options import AskRequest
 from lapwing.curator.curator import Curator
 from lapwing.demo import write_demo

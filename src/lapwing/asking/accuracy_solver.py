@@ -19,7 +19,7 @@ from lapwing.answers.display.number_format import percent
 from lapwing.asking.accuracy_steps import Buy, Pilot, PriorRelease, Serve, Step, Unreachable, next_step
 from lapwing.asking.accuracy_targets import PILOTS_MAX, Target, aimed, met_by
 from lapwing.asking.bound_statement import BoundStatement
-from lapwing.asking.explanation import Explanation, explanation
+from lapwing.asking.explaining.explanation import Explanation, explanation
 from lapwing.asking.norm_histograms import PricedNorms, buy_norms, fits_of, norm_prices, priced_norms
 from lapwing.asking.older_charges import record_of
 from lapwing.asking.options import AskRequest

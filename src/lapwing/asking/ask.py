@@ -14,7 +14,7 @@ from fractions import Fraction
 from lapwing.answers.answer import Answer
 from lapwing.asking.bound_request import BoundRequest
 from lapwing.asking.bound_statement import bound_statement
-from lapwing.asking.explanation import Explanation, free_explanation
+from lapwing.asking.explaining.explanation import Explanation, free_explanation
 from lapwing.asking.introspection import about_itself, columns_alone, description
 from lapwing.asking.options import AskOptions, AskRequest, Number, reuse_of, scaled_groups_of, terms_of
 from lapwing.asking.privacy_statements import budget_answer, described_answer, explained_answer

@@ -14,7 +14,7 @@ from lapwing.answers.table_totals import totals_of
 from lapwing.asking.accuracy_solver import AccuracySolver
 from lapwing.asking.accuracy_targets import Target
 from lapwing.asking.bound_statement import BoundStatement
-from lapwing.asking.explanation import Explanation, explanation
+from lapwing.asking.explaining.explanation import Explanation, explanation
 from lapwing.asking.norm_histograms import PricedNorms, buy_norms, fits_of, priced_norms
 from lapwing.asking.options import AskRequest, Terms, pilot_epsilons
 from lapwing.asking.purchase import PriorCharge, Purchase

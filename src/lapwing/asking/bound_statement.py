@@ -21,7 +21,6 @@ from lapwing.kernel.blocks import BlocksRead, reach_of
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
-from lapwing.planning.block_ranges import with_blocks
 from lapwing.planning.drafts import PlanningFacts
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.key_delta import delta_for_keys
@@ -31,6 +30,7 @@ from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.sql import bind
 from lapwing.sql.text.privacy_words import Question
 from lapwing.sql.text.refusals import span_in
+from lapwing.statement_blocks import with_blocks
 from lapwing.statements import DecidedRows, Statement
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lapwing.answers.answer import Answer, CostView
 from lapwing.answers.display.budget import BudgetView
-from lapwing.asking.explanation import Explanation
+from lapwing.asking.explaining.explanation import Explanation
 from lapwing.introspection.descriptions import MetadataTable
 from lapwing.kernel.accounting import Cost
 

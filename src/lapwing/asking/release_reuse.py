@@ -14,7 +14,7 @@ from lapwing.answers.answer import Answer, CostView
 from lapwing.answers.display.number_format import figure, percent
 from lapwing.answers.noise_sums import half_width_of_sum
 from lapwing.asking.accuracy_targets import Target, aimed
-from lapwing.asking.explanation import Explanation, protected_line
+from lapwing.asking.explaining.explanation import Explanation, protected_line
 from lapwing.asking.release_cache import bought_releases, kept_release
 from lapwing.curator.curator import Curator
 from lapwing.errors import Refused

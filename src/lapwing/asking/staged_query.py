@@ -20,7 +20,7 @@ from lapwing.answers.released_values import released_rows
 from lapwing.asking.accuracy_targets import Target
 from lapwing.asking.bound_request import BoundRequest
 from lapwing.asking.bound_statement import BoundStatement, bound_statement, planned_at_will
-from lapwing.asking.explanation import PART_LENGTH_MAX, Explanation, payable, price_text
+from lapwing.asking.explaining.explanation import PART_LENGTH_MAX, Explanation, payable, price_text
 from lapwing.asking.options import Terms
 from lapwing.asking.purchase import PriorCharge, Purchase
 from lapwing.errors import Refused

@@ -13,7 +13,7 @@ from docs.function_listing import LISTED
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from lapwing.asking.explanation import Explanation
+from lapwing.asking.explaining.explanation import Explanation
 from lapwing.asking.vocabulary import KEYWORDS, function_names
 from lapwing.data_set import DataSet
 from lapwing.data_set import open as open_data_set

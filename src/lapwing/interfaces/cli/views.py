@@ -13,7 +13,7 @@ from lapwing.interfaces.cli.terminal import ACCENT, CAUTION
 if TYPE_CHECKING:
     from lapwing.answers.answer import Answer
     from lapwing.answers.display.budget import BudgetView
-    from lapwing.asking.explanation import Explanation
+    from lapwing.asking.explaining.explanation import Explanation
     from lapwing.curator.curator import Entry
 
 ROWS_SHOWN_MAX = 200

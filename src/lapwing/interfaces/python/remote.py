@@ -23,7 +23,7 @@ from lapwing.answers.answer import Answer
 from lapwing.answers.data_set_view import data_set_html
 from lapwing.answers.display.budget import BudgetView
 from lapwing.asking.answer_bytes import MEDIA_TYPE, budget_view, cost_value, unpacked
-from lapwing.asking.explanation import Explanation
+from lapwing.asking.explaining.explanation import Explanation
 from lapwing.asking.options import AskArguments, AskOptions, Number, with_options
 from lapwing.curator.curator import Entry
 from lapwing.errors import LapwingError, LedgerError

@@ -12,7 +12,7 @@ from lapwing.answers.display.budget import LARGE_SHARE
 from lapwing.errors import LapwingError
 
 if TYPE_CHECKING:
-    from lapwing.asking.explanation import Explanation
+    from lapwing.asking.explaining.explanation import Explanation
 
 STOP_SECONDS = 10.0
 """How long the shell waits, at exit, for a price that is being found."""

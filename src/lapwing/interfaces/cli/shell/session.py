@@ -29,7 +29,7 @@ from lapwing.interfaces.python.waiting import SHOWN_AFTER_SECONDS, begun, on_ter
 
 if TYPE_CHECKING:
     from lapwing.answers.answer import Answer
-    from lapwing.asking.explanation import Explanation
+    from lapwing.asking.explaining.explanation import Explanation
     from lapwing.asking.options import AskArguments
     from lapwing.data_set import DataSet
     from lapwing.interfaces.python.remote import RemoteDataSet

@@ -13,9 +13,9 @@ from lapwing.answers.display.notebook import pairs_html
 from lapwing.answers.display.number_format import figure, percent, share_text, shortened
 from lapwing.answers.notes.clipping import is_better_scaled, sample_text
 from lapwing.answers.notes.quantiles import WithheldBelow, quantile_errors, withheld_quantiles
-from lapwing.asking.block_lines import block_lines, blocks_read
+from lapwing.asking.explaining.block_lines import block_lines, blocks_read
+from lapwing.asking.explaining.predicted_errors import average_noise, errors_of_part, noise_of, predicted_errors, rows_in_group
 from lapwing.asking.norm_histograms import PricedNorms, is_norms_of
-from lapwing.asking.predicted_errors import average_noise, errors_of_part, noise_of, predicted_errors, rows_in_group
 from lapwing.catalog.units import ROW
 from lapwing.contribution.bounding import BoundingKind
 from lapwing.curator.curator import Balance, Curator

@@ -1,0 +1,1 @@
+"""EXPLAIN: the price, the bounds and the predicted errors of a statement as text."""
