@@ -1,16 +1,20 @@
-"""DuckDB as an engine: one file for each version, in the state directory of the data set."""
+"""DuckDB as an engine: one file for each version, in the state directory of the data set; blocks of time in a folder beside it."""
 
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 from lapwing.catalog import Declaration, Preparation, Settings, parse
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.engines.base import Progress, Snapshot
 from lapwing.engines.duckdb.append import append_snapshot
+from lapwing.engines.duckdb.block_files import blocks_folder
+from lapwing.engines.duckdb.block_writing import late_rows, write_blocks
 from lapwing.engines.duckdb.prepare import prepare_snapshot
-from lapwing.engines.duckdb.snapshot import DuckDBSnapshot, stored_files, stored_text
+from lapwing.engines.duckdb.snapshot import DuckDBSnapshot, stored_blocks, stored_declaration, stored_files, stored_text
 from lapwing.engines.duckdb.virtual import VirtualDuckDBSnapshot
 from lapwing.engines.losses import Witness
 from lapwing.engines.marks import file_marks
@@ -46,18 +50,65 @@ class DuckDBEngine:
         ranking_key: bytes,
         progress: Progress,
         append_to: int | None = None,
+        blocks: PreparedBlocks | None = None,
         witness: Witness | None = None,
     ) -> None:
-        """Write one version, from nothing or from an older one and the rows that came since."""
+        """Write one version, from nothing or from an older one and the rows that came since. One with blocks of time, from nothing."""
         target, settings = self.path(version), self._settings
-        if append_to is None or declaration.dataset.preparation is Preparation.VIRTUAL:
+        if append_to is None or blocks is not None or declaration.dataset.preparation is Preparation.VIRTUAL:
             prepare_snapshot(
-                declaration, text, target, version=version, ranking_key=ranking_key, settings=settings, progress=progress, witness=witness
+                declaration,
+                text,
+                target,
+                version=version,
+                ranking_key=ranking_key,
+                settings=settings,
+                progress=progress,
+                blocks=blocks,
+                witness=witness,
             )
             return
         self._require(append_to)
         older = self.path(append_to)
         append_snapshot(declaration, text, target, older, version=version, ranking_key=ranking_key, settings=settings, progress=progress)
+
+    def prepared_blocks(self, version: int) -> PreparedBlocks | None:
+        """The blocks of time whose rows a version holds; None of a version without blocks."""
+        self._require(version)
+        return stored_blocks(self.path(version), self._settings)
+
+    def write_blocks(
+        self,
+        declaration: Declaration,
+        *,
+        version: int,
+        write: tuple[int, int],
+        after: PreparedBlocks,
+        ranking_key: bytes,
+        progress: Progress,
+        witness: Witness | None = None,
+    ) -> None:
+        """Write blocks of time of a version, which then holds the blocks ``after``."""
+        self._require(version)
+        prepared, facts = stored_declaration(self.path(version), self._settings)
+        write_blocks(
+            declaration,
+            prepared,
+            facts,
+            self.path(version),
+            write=write,
+            after=after,
+            ranking_key=ranking_key,
+            settings=self._settings,
+            progress=progress,
+            witness=witness,
+        )
+
+    def late_rows(self, declaration: Declaration, version: int) -> dict[str, int]:
+        """How many more rows than were read the sources have now in the blocks that the version holds, by table: exact, for the owner."""
+        self._require(version)
+        _, facts = stored_declaration(self.path(version), self._settings)
+        return late_rows(declaration, facts, self.path(version), self._settings)
 
     def open(self, version: int, *, ranking_key: bytes) -> Snapshot:
         """Open a version for reading."""
@@ -81,6 +132,8 @@ class DuckDBEngine:
     def retire(self, version: int) -> None:
         """Delete the rows of a version."""
         self._require(version)
+        # The file last: as long as it is there, the version is listed and can be retired again.
+        shutil.rmtree(blocks_folder(self.path(version)), ignore_errors=True)
         self.path(version).unlink()
 
     def _require(self, version: int) -> None:

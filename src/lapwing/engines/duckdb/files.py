@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Any, TypeAlias
 
-from lapwing.catalog import Declaration
+from lapwing.catalog import Declaration, TableDecl
 from lapwing.engines.prepare import SourceTable
 from lapwing.engines.sources import source_files
 from lapwing.render.dialect import SourceKind
@@ -46,7 +46,12 @@ Listing: TypeAlias = dict[str, TableFiles]
 
 def states_now(declaration: Declaration) -> dict[str, tuple[FileState, ...]]:
     """All files that match the sources now."""
-    return {table.name: tuple(_state(path) for path in source_files(declaration.source_path(table))) for table in declaration.tables}
+    return {table.name: file_states(declaration, table) for table in declaration.tables}
+
+
+def file_states(declaration: Declaration, table: TableDecl) -> tuple[FileState, ...]:
+    """The files that match the source of a table now."""
+    return tuple(_state(path) for path in source_files(declaration.source_path(table)))
 
 
 def listing_of(states: Mapping[str, tuple[FileState, ...]], sources: Mapping[str, SourceTable]) -> Listing:

@@ -13,15 +13,26 @@ from pathlib import Path
 import duckdb
 
 from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.appending import Mark, growing, kinds_of, mark_query, read_up_to
 from lapwing.engines.base import Progress, silent
+from lapwing.engines.duckdb.block_files import blocks_folder, sync_folder
+from lapwing.engines.duckdb.block_writing import prepare_blocks
 from lapwing.engines.duckdb.files import FileState, Listing, TableFiles, are_unchanged, listing_body, listing_of, states_now
 from lapwing.engines.duckdb.session import begin_session
 from lapwing.engines.duckdb.sources import number_types, source
 from lapwing.engines.links import link_parents, require_one_owner_each
 from lapwing.engines.losses import Witness, witnessed
-from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, number_types_body, private_table, public_table, require_rows_max
+from lapwing.engines.prepare import (
+    SNAPSHOT_FORMAT,
+    SourceTable,
+    number_types_body,
+    private_table,
+    public_table,
+    require_rows_max,
+    rows_max_query,
+)
 from lapwing.engines.salts import key_check
 from lapwing.engines.sources import is_csv
 from lapwing.errors import PreparationError
@@ -33,6 +44,8 @@ from lapwing.render.relations import RANK, UNIT
 
 META = "_lapwing"
 """Name of the table in a snapshot that says what it is."""
+BLOCKS = "blocks"
+"""Name of the folder of blocks of a version that is being written."""
 
 
 def prepare_snapshot(
@@ -44,9 +57,13 @@ def prepare_snapshot(
     ranking_key: bytes,
     settings: Settings,
     progress: Progress = silent,
+    blocks: PreparedBlocks | None = None,
     witness: Witness | None = None,
 ) -> Facts:
-    """Write one version to ``target``. It appears whole or not at all: a temporary file is renamed at the end."""
+    """Write one version to ``target``. It appears whole or not at all: a temporary file is renamed at the end.
+
+    With ``blocks``, the rows of tables with blocks of time are in files beside it, which appear first.
+    """
     with written_whole(target, settings) as connection:
         marks: dict[str, Mark] = {}
         is_virtual = declaration.dataset.preparation is Preparation.VIRTUAL
@@ -59,13 +76,25 @@ def prepare_snapshot(
             settings=settings,
             progress=progress,
             marks=marks,
+            blocks=blocks,
+            folder=partial_folder(target) / BLOCKS,
             witness=witness,
         )
         files: Listing = {}
         if is_virtual:
             files = listing_of(states, {table.name: source(connection, declaration, table) for table in declaration.tables})
         require_at_rest(declaration, states)
-        write_meta(connection, declaration, text, version=version, ranking_key=ranking_key, marks=marks, files=files, facts=facts)
+        write_meta(
+            connection,
+            declaration,
+            text,
+            version=version,
+            ranking_key=ranking_key,
+            marks=marks,
+            files=files,
+            facts=facts,
+            has_block_files=blocks is not None,
+        )
     return facts
 
 
@@ -84,7 +113,7 @@ def require_at_rest(declaration: Declaration, states: Mapping[str, tuple[FileSta
 def written_whole(target: Path, settings: Settings, *, start: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to a file that becomes ``target`` at the end and is removed on failure; it starts as a copy of ``start``."""
     # In a folder of its own: what the engine writes beside the file is for the owner only too, even while it is being written.
-    folder = target.with_suffix(".partial")
+    folder = partial_folder(target)
     shutil.rmtree(folder, ignore_errors=True)
     folder.unlink(missing_ok=True)
     folder.mkdir(mode=0o700)
@@ -111,8 +140,18 @@ def written_whole(target: Path, settings: Settings, *, start: Path | None = None
     os.chmod(partial, 0o600)
     with open(partial, "rb") as handle:
         os.fsync(handle.fileno())
+    if (folder / BLOCKS).exists():
+        # Without its file they are no version: what an interrupted preparation of this number left goes first.
+        shutil.rmtree(blocks_folder(target), ignore_errors=True)
+        os.replace(folder / BLOCKS, blocks_folder(target))
+        sync_folder(target.parent)
     os.replace(partial, target)
     shutil.rmtree(folder)
+
+
+def partial_folder(target: Path) -> Path:
+    """Where a version is while it is being written."""
+    return target.with_suffix(".partial")
 
 
 def write_meta(
@@ -125,6 +164,7 @@ def write_meta(
     marks: Mapping[str, Mark],
     files: Listing,
     facts: Facts,
+    has_block_files: bool = False,
 ) -> None:
     """Write a version's metadata into it; ``files`` are those that a virtual version reads."""
     meta = {
@@ -137,6 +177,7 @@ def write_meta(
         "files": listing_body(files),
         "numbers": number_types_body(facts),
         "rules": facts.planning_rules,
+        "block_files": has_block_files,
     }
     connection.execute(f"CREATE OR REPLACE TABLE {META} AS SELECT CAST($1 AS VARCHAR) AS body", [json.dumps(meta)])
 
@@ -150,11 +191,14 @@ def write_tables(
     settings: Settings,
     progress: Progress = silent,
     marks: dict[str, Mark] | None = None,
+    blocks: PreparedBlocks | None = None,
+    folder: Path | None = None,
     witness: Witness | None = None,
 ) -> Facts:
     """Create every prepared table in the connection's database; public tables first, because their values are facts.
 
-    Where preparation is virtual no private row is copied. ``marks`` is filled with how far growing sources were read.
+    Where preparation is virtual no private row is copied. ``marks`` is filled with how far growing sources were read. The rows of
+    ``blocks`` go into files in ``folder``; without ``blocks``, all rows that are in any go into the database.
     """
     total, done = len(declaration.public_tables) + len(declaration.tables), 0
     facts = write_public_tables(connection, declaration, version=version, settings=settings, progress=progress)
@@ -162,8 +206,11 @@ def write_tables(
     marks = {} if marks is None else marks
     sources = marked_sources(connection, declaration, marks)
     with one_owner_each(connection, declaration, sources):
-        witnessed(witness, declaration, sources, facts, DUCKDB, lambda sql: connection.execute(sql).fetchall())
+        written = None if blocks is None else (blocks.first, blocks.last)
+        witnessed(witness, declaration, sources, facts, DUCKDB, lambda sql: connection.execute(sql).fetchall(), blocks=written)
         for table in declaration.tables:
+            if blocks is not None and table.blocks is not None:
+                continue
             progress(table.name, done, total)
             if declaration.dataset.preparation is Preparation.VIRTUAL:
                 require_parquet(declaration, table)
@@ -171,6 +218,18 @@ def write_tables(
             else:
                 write_private_table(connection, table, declaration, sources, facts, ranking_key=ranking_key)
             done += 1
+        if blocks is not None and folder is not None:
+            prepare_blocks(
+                connection,
+                declaration,
+                sources,
+                facts,
+                folder,
+                blocks=blocks,
+                ranking_key=ranking_key,
+                settings=settings,
+                progress=progress,
+            )
     progress("done", total, total)
     return facts
 
@@ -283,4 +342,4 @@ def public_values(connection: duckdb.DuckDBPyConnection, public: PublicDecl, set
 
 def check_rows_max(connection: duckdb.DuckDBPyConnection, table: TableDecl) -> None:
     """Refuse a table with more rows than declared."""
-    require_rows_max(connection.execute(f"SELECT COUNT(*) FROM {quoted(table.name)}").fetchall()[0][0], table)
+    require_rows_max(connection.execute(rows_max_query(table, quoted(table.name))).fetchall()[0][0], table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import duckdb
 import pyarrow as pa
 
 from lapwing.catalog import Declaration, Settings, parse
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.catalog.facts import PLANNING_RULES_UNNUMBERED
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.arrow import exact_table
+from lapwing.engines.block_rows import require_as_opened
+from lapwing.engines.duckdb.block_files import BlockIndex, blocks_folder, folders_allowed, read_index, rows_of_blocks
 from lapwing.engines.duckdb.files import Listing, listing_value
 from lapwing.engines.duckdb.prepare import META, public_values, write_tables
 from lapwing.engines.duckdb.session import begin_session
@@ -26,7 +30,7 @@ from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
-from lapwing.render.dialect import GROUP_SALT
+from lapwing.render.dialect import GROUP_SALT, standard_text_literal
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.queries import RenderedQuery, render_plan
 
@@ -45,16 +49,30 @@ class DuckDBSnapshot:
     def __init__(self, path: Path, *, ranking_key: bytes, settings: Settings | None = None) -> None:
         settings = settings or Settings()
         connection = _locked_connection(path, settings)
+        folder, index = blocks_folder(path), None
         try:
-            facts = _stored_facts(connection, settings)
+            meta = _stored_meta(connection)
+            if meta.get("block_files"):
+                index = read_index(folder)
+            facts = _stored_facts(connection, meta, settings, None if index is None else index.prepared)
         except BaseException:
             connection.close()
             raise
-        self._start(connection, facts, ranking_key, settings)
+        self._start(connection, facts, ranking_key, settings, folder, index)
 
-    def _start(self, connection: duckdb.DuckDBPyConnection, facts: Facts, ranking_key: bytes, settings: Settings) -> None:
+    def _start(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        facts: Facts,
+        ranking_key: bytes,
+        settings: Settings,
+        folder: Path | None = None,
+        index: BlockIndex | None = None,
+    ) -> None:
         self._connection = connection
         self._facts = facts
+        self._folder, self._index = folder, index
+        self._dialect = DUCKDB if folder is None or index is None else replace(DUCKDB, blocks=rows_of_blocks(folder, index))
         self._salt = group_salt(ranking_key)
         self._settings = settings
         self._lock = threading.Lock()
@@ -77,13 +95,17 @@ class DuckDBSnapshot:
         return self._facts
 
     def check(self, certified: Certified) -> None:
-        """Refuse a plan that cannot be run, before anything is charged: a plan of another version, or one that cannot be rendered."""
+        """Refuse a plan that cannot be run, before anything is charged: a plan of another version, one that cannot be rendered, or one that
+        reads blocks of time which have other rows now.
+        """
         self._rendered(certified)
+        if self._folder is not None and self._index is not None:
+            require_as_opened(certified, self._index.prepared, read_index(self._folder).prepared)
 
     def _rendered(self, certified: Certified) -> tuple[RenderedQuery, ...]:
         if certified.facts != self._facts:
             raise PreparationError("version-mismatch", "the plan was certified for another version")
-        return render_plan(certified, DUCKDB)
+        return render_plan(certified, self._dialect)
 
     def run(self, certified: Certified) -> Exact:
         """Run every query of the plan; any fault of the engine becomes the one opaque Incident."""
@@ -145,7 +167,7 @@ def _locked_connection(path: Path, settings: Settings) -> duckdb.DuckDBPyConnect
             raise PreparationError("snapshot-unreadable", "the snapshot cannot be opened", hint="prepare the data set again") from error
         if not connection.execute("SELECT current_setting('lock_configuration')").fetchall()[0][0]:
             begin_session(connection)
-            _lock_down(connection)
+            _lock_down(connection, folders_allowed(blocks_folder(path)))
     return connection
 
 
@@ -161,8 +183,10 @@ def _identity(path: Path) -> str:
     return f"{found.st_dev}-{found.st_ino}-{found.st_mtime_ns}"
 
 
-def _lock_down(connection: duckdb.DuckDBPyConnection) -> None:
+def _lock_down(connection: duckdb.DuckDBPyConnection, folders: Sequence[str] = ()) -> None:
+    """No file but those of ``folders`` can be opened from here on, and no setting changed."""
     connection.execute(f"SET disabled_optimizers = '{DISABLED_OPTIMIZERS}'")
+    connection.execute(f"SET allowed_directories = [{', '.join(map(standard_text_literal, folders))}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
@@ -196,10 +220,32 @@ def stored_files(path: Path, settings: Settings) -> Listing:
         connection.close()
 
 
-def _stored_facts(connection: duckdb.DuckDBPyConnection, settings: Settings) -> Facts:
-    meta = _stored_meta(connection)
+def stored_declaration(path: Path, settings: Settings) -> tuple[Declaration, Facts]:
+    """What a version was prepared with, and its facts without the blocks that it holds."""
+    connection = _locked_connection(path, settings)
+    try:
+        meta = _stored_meta(connection)
+        return parse(meta["text"], settings=settings), _stored_facts(connection, meta, settings, None)
+    finally:
+        connection.close()
+
+
+def stored_blocks(path: Path, settings: Settings) -> PreparedBlocks | None:
+    """The blocks of time that a version holds, if it can be given more."""
+    connection = _locked_connection(path, settings)
+    try:
+        return read_index(blocks_folder(path)).prepared if _stored_meta(connection).get("block_files") else None
+    finally:
+        connection.close()
+
+
+def _stored_facts(
+    connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any], settings: Settings, blocks: PreparedBlocks | None
+) -> Facts:
     declaration = parse(meta["text"], settings=settings)
     values = {public.name: public_values(connection, public, settings) for public in declaration.public_tables}
     numbers = number_types_value(meta.get("numbers"))
     rules = meta.get("rules", PLANNING_RULES_UNNUMBERED)
-    return declared_facts(declaration, values, version=int(meta["version"]), settings=settings, numbers=numbers, rules=rules)
+    return declared_facts(
+        declaration, values, version=int(meta["version"]), settings=settings, numbers=numbers, rules=rules, prepared=blocks
+    )

@@ -6,9 +6,11 @@ import os
 import re
 
 from lapwing.catalog import Declaration, Preparation, Settings
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.engines.base import Progress, Snapshot
 from lapwing.engines.losses import Witness
 from lapwing.engines.postgres.append import append_version
+from lapwing.engines.postgres.block_writing import rows_more, write_version_blocks
 from lapwing.engines.postgres.prepare import prepare_version, schema_name, schema_prefix
 from lapwing.engines.postgres.session import OWNER_VARIABLE, Connection, ask, connect, merged, transaction
 from lapwing.engines.postgres.snapshot import PostgresSnapshot, prepared_declaration, stored_meta
@@ -56,12 +58,15 @@ class PostgresEngine:
         ranking_key: bytes,
         progress: Progress,
         append_to: int | None = None,
+        blocks: PreparedBlocks | None = None,
         witness: Witness | None = None,
     ) -> None:
-        """Write one version as the owner, and let the role that answers read it; with ``append_to``, instead of that version."""
+        """Write one version as the owner, and let the role that answers read it; with ``append_to``, instead of that version. One with
+        blocks of time is written from nothing.
+        """
         reader = str(ask(self._reader(), "SELECT current_user")[0][0])
         schema, settings = schema_name(self._source_id, version), self._settings
-        appends = append_to is not None and declaration.dataset.preparation is Preparation.STORED
+        appends = append_to is not None and blocks is None and declaration.dataset.preparation is Preparation.STORED
         with self._as_owner() as connection:
             if not appends or append_to is None:
                 prepare_version(
@@ -74,6 +79,7 @@ class PostgresEngine:
                     reader=reader,
                     settings=settings,
                     progress=progress,
+                    blocks=blocks,
                     witness=witness,
                 )
                 return
@@ -90,6 +96,43 @@ class PostgresEngine:
                 settings=settings,
                 progress=progress,
             )
+
+    def prepared_blocks(self, version: int) -> PreparedBlocks | None:
+        """The blocks of time whose rows a version holds; None of a version without blocks."""
+        with transaction(self._reader(), self._settings, read_only=True) as connection:
+            return PreparedBlocks.of(stored_meta(connection, schema_name(self._source_id, version)).get("blocks"))
+
+    def write_blocks(
+        self,
+        declaration: Declaration,
+        *,
+        version: int,
+        write: tuple[int, int],
+        after: PreparedBlocks,
+        ranking_key: bytes,
+        progress: Progress,
+        witness: Witness | None = None,
+    ) -> None:
+        """Write blocks of time of a version as the owner; the version then holds the blocks ``after``."""
+        self._require(version)
+        with self._as_owner() as connection:
+            write_version_blocks(
+                connection,
+                declaration,
+                schema=schema_name(self._source_id, version),
+                write=write,
+                after=after,
+                ranking_key=ranking_key,
+                settings=self._settings,
+                progress=progress,
+                witness=witness,
+            )
+
+    def late_rows(self, declaration: Declaration, version: int) -> dict[str, int]:
+        """How many more rows than were read the sources have now in the blocks that the version holds, by table: exact, for the owner."""
+        self._require(version)
+        with self._as_owner() as connection:
+            return rows_more(connection, declaration, schema=schema_name(self._source_id, version), settings=self._settings)
 
     def open(self, version: int, *, ranking_key: bytes) -> Snapshot:
         """Open a version for reading, as a role that can read nothing else of the data set."""

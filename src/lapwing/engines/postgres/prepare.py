@@ -10,15 +10,25 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 
 from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.appending import Mark, at_or_before, growing, kinds_of
 from lapwing.engines.base import Progress, silent
+from lapwing.engines.block_rows import blocks_held, rows_by_block_query, tables_with_blocks
 from lapwing.engines.links import require_one_owner_each
 from lapwing.engines.losses import Witness, witnessed
 from lapwing.engines.postgres.constraints import require_granted, require_unique_keys
 from lapwing.engines.postgres.session import OWNER_VARIABLE, Connection, ask, transaction
 from lapwing.engines.postgres.sources import number_types, source_table
-from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, number_types_body, private_table, public_table, require_rows_max
+from lapwing.engines.prepare import (
+    SNAPSHOT_FORMAT,
+    SourceTable,
+    number_types_body,
+    private_table,
+    public_table,
+    require_rows_max,
+    rows_max_query,
+)
 from lapwing.engines.salts import key_check
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import Domain, KeyDomain, Kind, TextDomain, kind_of
@@ -31,8 +41,10 @@ META = "_lapwing"
 """Name of the table in a version that says what it is."""
 MARKS = "_lapwing_marks"
 """Name of the table that says how far growing sources were read: data, which the role that answers cannot read."""
+ROWS_READ = "_lapwing_rows"
+"""Name of the table that says how many rows of a source were in each block of time: data too."""
 _SLUG_CHARACTERS_MAX = 36
-_PAGES_PER_RANGE = 32
+PAGES_PER_RANGE = 32
 
 
 def schema_prefix(source_id: str) -> str:
@@ -63,23 +75,26 @@ def prepare_version(
     settings: Settings,
     progress: Progress = silent,
     settled: bool = True,
+    blocks: PreparedBlocks | None = None,
     witness: Witness | None = None,
 ) -> Facts:
     """Write one version into a new schema, whole or not at all, and let the role ``reader`` read it."""
     with owners_words(), transaction(connection, settings, read_only=False):
         ask(connection, f"CREATE SCHEMA {quoted(schema)}")
         facts = write_public_tables(connection, declaration, schema, version=version, settings=settings, progress=progress)
-        sources, stored = read_sources(connection, declaration), declaration.dataset.preparation is Preparation.STORED
+        sources, stored = read_sources(connection, declaration, blocks), declaration.dataset.preparation is Preparation.STORED
         require_one_owner(connection, declaration, sources)
         if not stored:
             require_granted(connection, declaration, reader)
-        witnessed(witness, declaration, sources, facts, POSTGRES, lambda sql: ask(connection, sql))
+        written = None if blocks is None else (blocks.first, blocks.last)
+        witnessed(witness, declaration, sources, facts, POSTGRES, lambda sql: ask(connection, sql), blocks=written)
         growing_tables = [table for table in declaration.tables if table.appended_by and stored]
         marks = {table.name: read_mark(connection, table, sources[table.name])[0] for table in growing_tables}
         for done, table in enumerate(declaration.tables, start=len(declaration.public_tables)):
             progress(table.name, done, len(declaration.public_tables) + len(declaration.tables))
-            write_private_table(connection, table, declaration, sources, facts, schema, ranking_key=ranking_key)
-        write_meta(connection, schema, declaration, text, version=version, ranking_key=ranking_key, marks=marks, facts=facts)
+            write_private_table(connection, table, declaration, sources, facts, schema, ranking_key=ranking_key, blocks=blocks)
+        write_meta(connection, schema, declaration, text, version=version, ranking_key=ranking_key, marks=marks, facts=facts, blocks=blocks)
+        write_rows_read(connection, declaration, sources, facts, schema, blocks)
         grant(connection, schema, reader)
     if settled:
         with owners_words():
@@ -112,6 +127,7 @@ def write_meta(
     ranking_key: bytes,
     marks: Mapping[str, Mark],
     facts: Facts,
+    blocks: PreparedBlocks | None = None,
 ) -> None:
     """Write a version's metadata into it. The metadata on rows (how far growing sources were read) is for the owner only."""
     meta = {
@@ -121,6 +137,7 @@ def write_meta(
         "text": text,
         "numbers": number_types_body(facts),
         "rules": facts.planning_rules,
+        "blocks": None if blocks is None else blocks.body(),
     }
     private = {"key_check": key_check(ranking_key), "marks": {name: asdict(mark) for name, mark in marks.items()}}
     for table, body in ((META, meta), (MARKS, private)):
@@ -132,7 +149,33 @@ def grant(connection: Connection, schema: str, reader: str) -> None:
     """Let a role read a version, and nothing else of it."""
     ask(connection, f"GRANT USAGE ON SCHEMA {quoted(schema)} TO {quoted(reader)}")
     ask(connection, f"GRANT SELECT ON ALL TABLES IN SCHEMA {quoted(schema)} TO {quoted(reader)}")
-    ask(connection, f"REVOKE ALL ON {quoted(schema)}.{MARKS} FROM {quoted(reader)}")
+    for table in (MARKS, ROWS_READ):
+        if ask(connection, "SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = $2", [schema, table]):
+            ask(connection, f"REVOKE ALL ON {quoted(schema)}.{table} FROM {quoted(reader)}")
+
+
+def write_rows_read(
+    connection: Connection,
+    declaration: Declaration,
+    sources: Mapping[str, SourceTable],
+    facts: Facts,
+    schema: str,
+    blocks: PreparedBlocks | None,
+) -> None:
+    """Note how many rows of the sources were in each block that a version is prepared with."""
+    if blocks is None:
+        return
+    ask(connection, f"CREATE TABLE {quoted(schema)}.{ROWS_READ} (name TEXT, block INTEGER, rows BIGINT)")
+    for table in tables_with_blocks(declaration):
+        note_rows_read(connection, table, sources[table.name], facts.table(table.name).columns, schema, blocks_held(table, blocks))
+
+
+def note_rows_read(
+    connection: Connection, table: TableDecl, source: SourceTable, columns: Mapping[str, Domain], schema: str, blocks: tuple[int, int]
+) -> None:
+    """Note how many rows of a source are in each of these blocks."""
+    counted = rows_by_block_query(table, source, columns, blocks, POSTGRES)
+    ask(connection, f"INSERT INTO {quoted(schema)}.{ROWS_READ} SELECT $1, c.* FROM ({counted}) c", [table.name])
 
 
 def settle(connection: Connection, tables: Iterable[str], schema: str) -> None:
@@ -163,9 +206,10 @@ def write_public_tables(
     return declared_facts(declaration, listed, version=version, settings=settings, numbers=number_types(connection, declaration))
 
 
-def read_sources(connection: Connection, declaration: Declaration) -> dict[str, SourceTable]:
-    """Where the rows of the private tables come from."""
-    return {table.name: source_table(connection, declaration, table) for table in declaration.tables}
+def read_sources(connection: Connection, declaration: Declaration, blocks: PreparedBlocks | None = None) -> dict[str, SourceTable]:
+    """Where the rows of the private tables come from; of those with blocks of time, the rows near ``blocks``."""
+    near = {} if blocks is None else {table.name: blocks_held(table, blocks) for table in tables_with_blocks(declaration)}
+    return {table.name: source_table(connection, declaration, table, near=near.get(table.name)) for table in declaration.tables}
 
 
 def require_one_owner(connection: Connection, declaration: Declaration, sources: Mapping[str, SourceTable]) -> None:
@@ -196,17 +240,20 @@ def write_private_table(
     schema: str,
     *,
     ranking_key: bytes,
+    blocks: PreparedBlocks | None = None,
 ) -> None:
     """Prepare one private table from nothing; where nothing is copied, make sure only that it can be read."""
-    select = private_table(table, declaration, sources, facts, POSTGRES)
+    held = None if blocks is None or table.blocks is None else blocks_held(table, blocks)
+    select = private_table(table, declaration, sources, facts, POSTGRES, blocks=held)
     if declaration.dataset.preparation is Preparation.VIRTUAL:
         return
     name = f"{quoted(schema)}.{quoted(table.name)}"
     ask(connection, f"DROP TABLE IF EXISTS {name}")
     columns = ", ".join(stored_columns(facts.table(table.name).columns, blocks=table.blocks is not None))
-    ask(connection, f"CREATE TABLE {name} AS SELECT {columns} FROM ({select}) p ORDER BY {RANK}, {UNIT}", [ranking_key.hex(), ""])
-    # Ranks in order and a summary of each stretch of pages: a plan that keeps few rows of each unit reads few pages.
-    ask(connection, f"CREATE INDEX ON {name} USING brin ({RANK}) WITH (pages_per_range = {_PAGES_PER_RANGE})")
+    order = RANK if table.blocks is None else f"{BLOCK}, {RANK}"
+    ask(connection, f"CREATE TABLE {name} AS SELECT {columns} FROM ({select}) p ORDER BY {order}, {UNIT}", [ranking_key.hex(), ""])
+    # Ranks in order and a summary of each stretch of pages: a plan that keeps few rows of each unit, or few blocks, reads few pages.
+    ask(connection, f"CREATE INDEX ON {name} USING brin ({order}) WITH (pages_per_range = {PAGES_PER_RANGE})")
     check_rows_max(connection, table, schema)
 
 
@@ -229,6 +276,6 @@ def public_values(connection: Connection, public: PublicDecl, schema: str, setti
     return values
 
 
-def check_rows_max(connection: Connection, table: TableDecl, schema: str) -> None:
-    """Refuse a table with more rows than declared."""
-    require_rows_max(ask(connection, f"SELECT COUNT(*) FROM {quoted(schema)}.{quoted(table.name)}")[0][0], table)
+def check_rows_max(connection: Connection, table: TableDecl, schema: str, *, blocks: tuple[int, int] | None = None) -> None:
+    """Refuse a table, or one of these blocks of time of it, with more rows than declared."""
+    require_rows_max(ask(connection, rows_max_query(table, f"{quoted(schema)}.{quoted(table.name)}", blocks=blocks))[0][0], table)

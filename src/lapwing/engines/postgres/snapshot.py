@@ -12,9 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from lapwing.catalog import Declaration, Preparation, Settings, parse
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.catalog.facts import PLANNING_RULES_UNNUMBERED
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.arrow import exact_table
+from lapwing.engines.block_rows import require_as_opened
 from lapwing.engines.postgres.constraints import require_granted, require_unique_keys
 from lapwing.engines.postgres.prepare import META, in_schema, public_values
 from lapwing.engines.postgres.results import arrow_table
@@ -46,6 +48,7 @@ class PostgresSnapshot:
                 self.declaration = parse(meta["text"], settings=settings)
                 values = {public.name: public_values(connection, public, schema, settings) for public in self.declaration.public_tables}
                 numbers = number_types_value(meta.get("numbers"))
+                self._blocks = PreparedBlocks.of(meta.get("blocks"))
                 self._facts = declared_facts(
                     self.declaration,
                     values,
@@ -53,6 +56,7 @@ class PostgresSnapshot:
                     settings=settings,
                     numbers=numbers,
                     rules=meta.get("rules", PLANNING_RULES_UNNUMBERED),
+                    prepared=self._blocks,
                 )
                 self._sources = self._read_sources(connection)
         except BaseException:
@@ -90,18 +94,19 @@ class PostgresSnapshot:
 
     def check(self, certified: Certified) -> None:
         """Refuse what cannot be run, before anything is charged: a plan of another version or of one that is gone, one that cannot be
-        rendered, or sources that are not what they were or may not be read any more. Depends on no row.
+        rendered, blocks of time that have other rows now, or sources that are not what they were or may not be read any more. Depends on no
+        row.
         """
         self._rendered(certified)
         with self._lock:
-            self._require_version(again=True)
+            self._require_version(certified, again=True)
 
-    def _require_version(self, *, again: bool) -> None:
+    def _require_version(self, certified: Certified, *, again: bool) -> None:
         import psycopg
 
         try:
             with transaction(self._connected(), self._settings, read_only=True) as connection:
-                stored_meta(connection, self._schema)
+                self._require_blocks(certified, stored_meta(connection, self._schema))
                 if self._read_sources(connection) != self._sources:
                     raise PreparationError("snapshot-outdated", "the source has other columns than when the version was opened")
         except psycopg.Error as error:
@@ -109,7 +114,11 @@ class PostgresSnapshot:
             if not again:
                 raise PreparationError("engine-unreachable", "the server does not answer") from error
             # The connection may have been lost since it was last used.
-            self._require_version(again=False)
+            self._require_version(certified, again=False)
+
+    def _require_blocks(self, certified: Certified, meta: Mapping[str, Any]) -> None:
+        if self._blocks is not None:
+            require_as_opened(certified, self._blocks, PreparedBlocks.of(meta.get("blocks")))
 
     def _rendered(self, certified: Certified) -> tuple[RenderedQuery, ...]:
         if certified.facts != self._facts:
@@ -122,17 +131,17 @@ class PostgresSnapshot:
         tables: list[ExactTable] | None = None
         with self._lock:
             try:
-                tables = self._tables(rendered)
+                tables = self._tables(certified, rendered)
             except Exception:  # no detail may leave: the text of an engine error can carry a value
                 self._drop()
         if tables is None:
             raise Incident()
         return Exact(tables, certified=certified)
 
-    def _tables(self, rendered: tuple[RenderedQuery, ...]) -> list[ExactTable]:
+    def _tables(self, certified: Certified, rendered: tuple[RenderedQuery, ...]) -> list[ExactTable]:
         with transaction(self._connected(), self._settings, read_only=True) as connection:
             # First, so that the lock is held until the end of the transaction: no other version can replace this one meanwhile.
-            stored_meta(connection, self._schema)
+            self._require_blocks(certified, stored_meta(connection, self._schema))
             if self._read_sources(connection) != self._sources:
                 # The statements were written for other types; one could raise on a row.
                 raise TypeError("the source is not what it was when the version was opened")

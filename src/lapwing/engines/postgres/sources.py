@@ -8,16 +8,17 @@ source's own types plays a part in what follows.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lapwing.catalog import Declaration, Preparation, PublicDecl, TableDecl
 from lapwing.catalog.facts import NumberTypes
 from lapwing.engines.postgres.session import Connection, ask
-from lapwing.engines.prepare import SourceTable, numbers_declared
+from lapwing.engines.prepare import SourceTable, days_near, numbers_declared
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import KeyDomain, NumberType
 from lapwing.render.dialect import SourceKind, quoted
-from lapwing.render.postgres import numeric_as_double
+from lapwing.render.postgres import POSTGRES, numeric_as_double
 
 _NAME = re.compile(r'([a-z_][a-z0-9_]*|"[^"]+")\.([a-z_][a-z0-9_]*|"[^"]+")')
 _KINDS = {
@@ -134,8 +135,13 @@ def number_types(connection: Connection, declaration: Declaration) -> NumberType
     return found
 
 
-def source_table(connection: Connection, declaration: Declaration, declared: TableDecl | PublicDecl) -> SourceTable:
-    """The readable parts of the source of a declared table: the declared columns as SQL, the kinds of all."""
+def source_table(
+    connection: Connection, declaration: Declaration, declared: TableDecl | PublicDecl, *, near: tuple[int, int] | None = None
+) -> SourceTable:
+    """The readable parts of the source of a declared table: the declared columns as SQL, the kinds of all.
+
+    With ``near``, blocks of time: all rows in these and, where the column holds dates or times, few others.
+    """
     name = source_name(declaration.source_path(declared))
     kinds: dict[str, SourceKind] = {}
     readings: dict[str, str] = {}
@@ -149,7 +155,18 @@ def source_table(connection: Connection, declaration: Declaration, declared: Tab
     listed = ", ".join(f"{readings[column]} AS {quoted(column)}" for column in read) or "1 AS _"
     # A NUMERIC is made a double through its text: once, and not wherever the value is mentioned, which OFFSET 0 sees to.
     once = " OFFSET 0" if any("NUMERIC" in readings[column] for column in read) else ""
-    return SourceTable(f"(SELECT {listed} FROM {name.sql}{once})", kinds)
+    return SourceTable(f"(SELECT {listed} FROM {name.sql}{_near(declared, near, kinds)}{once})", kinds)
+
+
+def _near(declared: TableDecl | PublicDecl, blocks: tuple[int, int] | None, kinds: Mapping[str, SourceKind]) -> str:
+    """The condition on the column of the owner's table as it is, so that an index on it serves."""
+    if blocks is None or not isinstance(declared, TableDecl) or declared.blocks is None:
+        return ""
+    column = declared.column(declared.blocks.column).source_name
+    if kinds.get(column) not in (SourceKind.DATE, SourceKind.TIMESTAMP):
+        return ""
+    first, after = days_near(declared.blocks, blocks)
+    return f" WHERE {quoted(column)} >= {POSTGRES.date_literal(first)} AND {quoted(column)} < {POSTGRES.date_literal(after)}"
 
 
 def _reading(column: str, type_number: int, modifier: int, *, is_text: bool, is_key: bool) -> tuple[SourceKind, str]:
