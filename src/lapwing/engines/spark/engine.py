@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from lapwing.catalog import Declaration, Settings
 from lapwing.engines.base import Progress, Snapshot
 from lapwing.engines.losses import Witness
-from lapwing.engines.spark.prepare import forget_tables, marker_path, prepare_version, read_marker, rows_path
+from lapwing.engines.spark.prepare import prepare_version
 from lapwing.engines.spark.sessions import base_session, own_session
 from lapwing.engines.spark.snapshot import SparkSnapshot
 from lapwing.engines.spark.sources import marks_of
+from lapwing.engines.spark.stored import forget_tables, marker_path, read_marker, rows_path
 from lapwing.errors import PreparationError
 
 if TYPE_CHECKING:

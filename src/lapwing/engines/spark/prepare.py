@@ -10,15 +10,11 @@ and joining on the unit then happen inside a bucket, and no row is moved for the
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import shutil
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lapwing.catalog import Declaration, Preparation, PublicDecl, RowUnit, Settings, TableDecl, parse
-from lapwing.catalog.facts import PLANNING_RULES_UNNUMBERED
+from lapwing.catalog import Declaration, Preparation, PublicDecl, RowUnit, Settings, TableDecl
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.base import Progress
 from lapwing.engines.links import require_one_owner_each
@@ -27,12 +23,12 @@ from lapwing.engines.prepare import (
     SNAPSHOT_FORMAT,
     SourceTable,
     number_types_body,
-    number_types_value,
     private_table,
     public_table,
     require_rows_max,
 )
 from lapwing.engines.spark.sources import SourceFiles, are_unchanged, is_path, number_types, require_files, source_files, source_table
+from lapwing.engines.spark.stored import Stored, rows_path, write_marker
 from lapwing.errors import LapwingError, PreparationError
 from lapwing.kernel.domains import NumberType, TextDomain
 from lapwing.kernel.facts import Facts
@@ -45,54 +41,6 @@ if TYPE_CHECKING:
 
 BUCKETS_MAX = 10_000
 """Most buckets of a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What is known of a version without asking Spark. Public, but for ``files``: text, types and the values of public tables."""
-
-    format: int
-    version: int
-    source_id: str
-    text: str
-    buckets: int
-    columns: dict[str, list[tuple[str, str]]]
-    """Columns of every written table with their Spark types."""
-    values: dict[str, dict[str, list[str | None]]]
-    """Text values of public tables."""
-    files: dict[str, dict[str, Any]]
-    """The files of every private table of a virtual version, which is about them and no others; see ``SourceFiles``."""
-    numbers: dict[str, dict[str, str]] | None = None
-    """Number types of columns."""
-    rules: int = PLANNING_RULES_UNNUMBERED
-    """Its planning rules."""
-
-    def facts(self, settings: Settings) -> Facts:
-        """The public facts of the version."""
-        declaration, numbers = parse(self.text, settings=settings), number_types_value(self.numbers)
-        return declared_facts(declaration, self.values, version=self.version, settings=settings, numbers=numbers, rules=self.rules)
-
-
-def marker_path(directory: Path, version: int) -> Path:
-    """The file that says that a version is there, whole."""
-    return directory / f"v{version:06d}.spark.json"
-
-
-def rows_path(directory: Path, version: int) -> Path:
-    """The directory with a version's rows. Every executor must see it under this path."""
-    return directory / f"v{version:06d}.spark"
-
-
-def read_marker(directory: Path, version: int) -> Stored:
-    """What a version is, or refuse."""
-    try:
-        stored = json.loads(marker_path(directory, version).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise PreparationError("snapshot-unreadable", "the snapshot cannot be opened", hint="prepare the data set again") from error
-    if stored.get("format") != SNAPSHOT_FORMAT:
-        raise PreparationError("snapshot-format", "the snapshot has another format version", hint="prepare the data set again")
-    columns = {table: [(name, kind) for name, kind in listed] for table, listed in stored["columns"].items()}
-    return Stored(**{**stored, "columns": columns})
 
 
 def prepare_version(
@@ -126,7 +74,7 @@ def prepare_version(
             numbers=number_types_body(facts),
             rules=facts.planning_rules,
         )
-        _write_whole(marker_path(directory, version), json.dumps(asdict(stored)))
+        write_marker(directory, stored)
     except BaseException as error:
         shutil.rmtree(rows, ignore_errors=True)
         if isinstance(error, LapwingError) or not isinstance(error, Exception):
@@ -219,39 +167,3 @@ class _Writer:
         frame = self._session.read.schema(written.schema).parquet(str(self._rows / table))
         self.columns[table] = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
         return frame
-
-
-def register_tables(session: SparkSession, directory: Path, stored: Stored) -> str:
-    """Tell the session's catalogue of tables about a version; gives the name of its database."""
-    rows = rows_path(directory.resolve(), stored.version)
-    database = f"lapwing_{hashlib.sha256(str(rows).encode()).hexdigest()[:24]}"
-    session.sql(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
-    for table, columns in stored.columns.items():
-        listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
-        bucketed = f"CLUSTERED BY ({quoted(UNIT)}) SORTED BY ({quoted(RANK)}, {quoted(UNIT)}) INTO {stored.buckets} BUCKETS"
-        layout = bucketed if any(name == UNIT for name, _ in columns) else ""
-        name = f"{quoted(database)}.{quoted(table)}"
-        location = _string(str(rows / table))
-        session.sql(f"CREATE TABLE IF NOT EXISTS {name} ({listed}) USING parquet {layout} LOCATION {location}")
-    return database
-
-
-def forget_tables(session: SparkSession, directory: Path, version: int) -> None:
-    """Take a version out of the catalogue of tables again."""
-    rows = rows_path(directory.resolve(), version)
-    session.sql(f"DROP DATABASE IF EXISTS lapwing_{hashlib.sha256(str(rows).encode()).hexdigest()[:24]} CASCADE")
-
-
-def _string(value: str) -> str:
-    """A text constant where the grammar wants one in quotes; only for paths."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _write_whole(path: Path, text: str) -> None:
-    partial = path.with_suffix(".partial")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
-        handle.write(text)
-        handle.flush()
-        os.fsync(handle.fileno())
-    os.replace(partial, path)

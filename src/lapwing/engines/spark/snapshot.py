@@ -15,9 +15,9 @@ from lapwing.engines.arrow import exact_table
 from lapwing.engines.prepare import private_table
 from lapwing.engines.public_rows import public_rows
 from lapwing.engines.salts import group_salt
-from lapwing.engines.spark.prepare import Stored, register_tables
 from lapwing.engines.spark.sessions import awaited, limited, unlogged
 from lapwing.engines.spark.sources import SourceFiles, are_unchanged, source_table
+from lapwing.engines.spark.stored import Stored, register_tables
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact, ExactTable
