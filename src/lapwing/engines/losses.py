@@ -6,11 +6,12 @@ their own, so that counting changes nothing; they are handed to the caller and n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 from lapwing.catalog import ColumnDecl, Declaration, RowUnit, TableDecl, UnitPath
+from lapwing.engines.block_rows import SOURCE_BLOCK, common_blocks, declared_blocks, rows_in_blocks
 from lapwing.engines.prepare import SourceTable, clean_column, link_key, raw_column, unit_links
 from lapwing.engines.reading import outside, undeclared
 from lapwing.kernel.domains import DateDomain, TimestampDomain
@@ -99,11 +100,28 @@ Ask: TypeAlias = Callable[[str], Sequence[Sequence[Any]]]
 
 
 def witnessed(
-    witness: Witness | None, declaration: Declaration, sources: Mapping[str, SourceTable], facts: Facts, dialect: Dialect, ask: Ask
+    witness: Witness | None,
+    declaration: Declaration,
+    sources: Mapping[str, SourceTable],
+    facts: Facts,
+    dialect: Dialect,
+    ask: Ask,
+    *,
+    tables: Iterable[TableDecl] | None = None,
+    blocks: tuple[int, int] | None = None,
 ) -> None:
-    """Count for a witness, if there is one."""
-    if witness is not None:
-        witness([_table_losses(table, declaration, sources, facts, dialect, ask) for table in declaration.tables])
+    """Count for a witness, if there is one: all tables, or these; of those with blocks of time, rows of ``blocks``, or of all blocks."""
+    if witness is None:
+        return
+    counted = []
+    for table in declaration.tables if tables is None else tables:
+        read = sources
+        if table.blocks is not None:
+            written = declared_blocks(table) if blocks is None else common_blocks(declared_blocks(table), blocks)
+            rows = rows_in_blocks(table, sources[table.name], facts.table(table.name).columns, written, dialect)
+            read = {**sources, table.name: rows}
+        counted.append(_table_losses(table, declaration, read, facts, dialect, ask))
+    witness(counted)
 
 
 def _table_losses(
@@ -119,7 +137,8 @@ def _table_losses(
     counts = ["c._own IS NULL", f"c._own IS NOT NULL AND c.{UNIT} IS NULL", f"{owned} AND {any_missing}"]
     total, no_unit, no_parent, nulls = _counted(counts, f"({rows}) c", ask)
     cap = table.rows_per_unit_max
-    units = f"SELECT COUNT(*) AS n FROM ({rows}) c WHERE {owned} AND NOT {any_missing} GROUP BY c.{UNIT}"
+    owner = f"c.{UNIT}" if table.blocks is None else f"c.{UNIT}, c.{SOURCE_BLOCK}"
+    units = f"SELECT COUNT(*) AS n FROM ({rows}) c WHERE {owned} AND NOT {any_missing} GROUP BY {owner}"
     is_capped = not isinstance(table.unit, RowUnit)
     beyond = int(ask(f"SELECT COALESCE(SUM(g.n - {cap}), 0) FROM ({units}) g WHERE g.n > {cap}")[0][0]) if is_capped else 0
     by_column: dict[str, int] = {}
@@ -158,7 +177,8 @@ def _rows_with_units(
         return f"SELECT 1 AS {UNIT}, 1 AS _own{listed} FROM {source.sql} s"
     if not path.hops:
         unit = link_key(table, path.end.column, source, dialect)
-        return f"SELECT {unit} AS {UNIT}, {unit} AS _own{listed} FROM {source.sql} s"
+        block = "" if table.blocks is None else f", s.{SOURCE_BLOCK}"
+        return f"SELECT {unit} AS {UNIT}, {unit} AS _own{block}{listed} FROM {source.sql} s"
     hop = path.hops[0]
     own = link_key(table, hop.column, source, dialect)
     links = unit_links(hop.target.column, UnitPath(path.hops[1:], path.end), declaration, sources, hop.target.table, dialect)

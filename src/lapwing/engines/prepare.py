@@ -144,10 +144,16 @@ def rows_near(declared: TableDecl, source: SourceTable, blocks: tuple[int, int],
     raw, kind = raw_column(column, source, dialect)
     if kind not in (SourceKind.DATE, SourceKind.TIMESTAMP):
         return source
-    # A day more on both sides: an instant has its date in UTC, and an engine may compare it in another zone.
-    day_before = dialect.date_literal(days_of_block(blocks[0], declared.blocks.every)[0] - 1)
-    day_after = dialect.date_literal(days_of_block(blocks[1], declared.blocks.every)[1] + 2)
-    return SourceTable(f"(SELECT * FROM {source.sql} s WHERE {raw} >= {day_before} AND {raw} < {day_after})", source.kinds)
+    first, after = (dialect.date_literal(day) for day in days_near(declared.blocks, blocks))
+    return SourceTable(f"(SELECT * FROM {source.sql} s WHERE {raw} >= {first} AND {raw} < {after})", source.kinds)
+
+
+def days_near(declared: BlockDecl, blocks: tuple[int, int]) -> tuple[int, int]:
+    """The first day that rows of these blocks may have, and the first after them.
+
+    A day more on both sides: an instant has its date in UTC, and an engine may compare it in another zone.
+    """
+    return days_of_block(blocks[0], declared.every)[0] - 1, days_of_block(blocks[1], declared.every)[1] + 2
 
 
 def owned_rows(declared: TableDecl, declaration: Declaration, sources: Mapping[str, SourceTable], facts: Facts, dialect: Dialect) -> str:
@@ -217,9 +223,18 @@ def copy_number(alias: str) -> str:
 
 
 def require_rows_max(rows: int, table: TableDecl) -> None:
-    """Refuse a prepared table with this many rows: certificates rest on the declared number."""
+    """Refuse a prepared table, or a block of time of one, with this many rows: certificates rest on the declared number."""
     if rows > table.rows_max:
-        raise PreparationError("rows-max", f"table {table.name!r} has more rows than its declared rows_max", hint="raise rows_max")
+        part = "" if table.blocks is None else "a block of time of "
+        raise PreparationError("rows-max", f"{part}table {table.name!r} has more rows than its declared rows_max", hint="raise rows_max")
+
+
+def rows_max_query(table: TableDecl, stored: str, *, blocks: tuple[int, int] | None = None) -> str:
+    """SELECT of how many rows a stored table has (its SQL), or the largest of its blocks of time, or of these blocks of it."""
+    if table.blocks is None:
+        return f"SELECT COUNT(*) FROM {stored}"
+    within = "" if blocks is None else f" WHERE p.{BLOCK} BETWEEN {blocks[0]} AND {blocks[1]}"
+    return f"SELECT COALESCE(MAX(b.n), 0) FROM (SELECT COUNT(*) AS n FROM {stored} p{within} GROUP BY p.{BLOCK}) b"
 
 
 def cap_predicate(cap: int) -> str:

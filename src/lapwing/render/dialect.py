@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from lapwing.errors import Refused
 from lapwing.kernel.expressions import Function
+from lapwing.kernel.ir import Blocks
 
 Emit: TypeAlias = Callable[..., str]
 """Takes the SQL of the arguments (already of the right physical type) and gives SQL."""
@@ -127,10 +128,16 @@ class Dialect:
     """
     extreme: Callable[[str, Sequence[str]], str] = lambda name, values: f"{name}({', '.join(values)})"
     """SQL of the ``least`` or ``greatest`` (its name) of values that are not NULL; NULL where all are."""
+    blocks: Callable[[str, Blocks], str] | None = None
+    """SQL of a relation that has the rows of these blocks of a prepared table, and may have others of it; None where that is the table."""
     executed: bool = True
     """Whether the statements have run on the engine, in the engine suite. No engine is registered for a dialect whose statements have
     not.
     """
+
+    def scanned(self, name: str, blocks: Blocks | None) -> str:
+        """SQL of what a scan of a prepared table reads, before its conditions."""
+        return self.table(name) if blocks is None or self.blocks is None else self.blocks(name, blocks)
 
 
 def standard_text_literal(value: str) -> str:

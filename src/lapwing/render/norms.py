@@ -35,12 +35,14 @@ def render_source(source: Relation | UnitNorms, facts: Facts, dialect: Dialect, 
 def _sampling(one_in: int, facts: Facts, dialect: Dialect) -> Dialect:
     """The dialect, with the units of the sample alone in every private table: relations are unit-local, so theirs are the same rows."""
 
-    def table(name: str) -> str:
-        if name not in facts.tables:
-            return dialect.table(name)
-        return f"(SELECT * FROM {dialect.table(name)} w WHERE {sample_predicate(dialect.unit_hash(f'w.{UNIT}'), one_in)})"
+    def sample(rows: str) -> str:
+        return f"(SELECT * FROM {rows} w WHERE {sample_predicate(dialect.unit_hash(f'w.{UNIT}'), one_in)})"
 
-    return replace(dialect, table=table)
+    return replace(
+        dialect,
+        table=lambda name: sample(dialect.table(name)) if name in facts.tables else dialect.table(name),
+        blocks=lambda name, blocks: sample(dialect.scanned(name, blocks)),
+    )
 
 
 def sample_predicate(hashed: str, one_in: int) -> str:

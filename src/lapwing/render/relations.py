@@ -47,7 +47,7 @@ def render_relation(relation: Relation, facts: Facts, dialect: Dialect, *, rows:
             if blocks is not None and blocks.apart:
                 chosen = f"{unit_of_block('t', dialect)} AS {UNIT}, {_list('t', kept[1:], dialect)}"
             within = "" if blocks is None else f" AND {block_predicate('t', blocks)}"
-            return f"SELECT {chosen} FROM {dialect.table(table)} t WHERE {rank_predicate('t', rows_per_unit)}{within}"
+            return f"SELECT {chosen} FROM {dialect.scanned(table, blocks)} t WHERE {rank_predicate('t', rows_per_unit)}{within}"
         case Filter(source, predicate):
             condition = render_expression(predicate, _scope(source, facts, dialect))
             return f"SELECT {_list('t', kept, dialect)} FROM ({render_relation(source, facts, dialect, rows=rows)}) t WHERE {condition}"
