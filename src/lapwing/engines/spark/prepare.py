@@ -1,7 +1,7 @@
 """Writing versions with Spark: Parquet files bucketed by unit, and beside them one file that says the version is whole.
 
     .lapwing/v000001.spark.json   the catalogue text, columns and public values of the version; written last
-    .lapwing/v000001.spark/       one directory of Parquet files for each table
+    .lapwing/v000001.spark/       one directory of Parquet files for each table; of one with blocks of time, see ``block_folders``
 
 A bucket holds all rows of its units, and all tables of a version have the same number of buckets: counting units, clipping, choosing groups
 and joining on the unit then happen inside a bucket, and no row is moved for them.
@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lapwing.catalog import Declaration, Preparation, PublicDecl, RowUnit, Settings, TableDecl
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.base import Progress
+from lapwing.engines.block_rows import blocks_held, declared_blocks, tables_with_blocks
 from lapwing.engines.links import require_one_owner_each
 from lapwing.engines.losses import Witness, witnessed
 from lapwing.engines.prepare import (
@@ -27,6 +29,8 @@ from lapwing.engines.prepare import (
     public_table,
     require_rows_max,
 )
+from lapwing.engines.spark.block_folders import FIRST_WRITE, BlockIndex
+from lapwing.engines.spark.block_writing import BlockWriter
 from lapwing.engines.spark.sources import SourceFiles, are_unchanged, is_path, number_types, require_files, source_files, source_table
 from lapwing.engines.spark.stored import Stored, rows_path, write_marker
 from lapwing.errors import LapwingError, PreparationError
@@ -53,15 +57,25 @@ def prepare_version(
     ranking_key: bytes,
     settings: Settings,
     progress: Progress,
+    blocks: PreparedBlocks | None = None,
     witness: Witness | None = None,
 ) -> Facts:
-    """Write one version, whole or not at all: the version exists once its marker does, and a failed one leaves nothing behind."""
+    """Write one version, whole or not at all: the version exists once its marker does, and a failed one leaves nothing behind.
+
+    Of tables with blocks of time, the rows of ``blocks``, or of all declared ones.
+    """
+    tables = tables_with_blocks(declaration)
+    if declaration.dataset.preparation is Preparation.VIRTUAL:
+        blocks = None
+    elif tables and blocks is None:
+        declared = [declared_blocks(table) for table in tables]
+        blocks = PreparedBlocks(min(first for first, _ in declared), max(last for _, last in declared))
     rows = rows_path(directory, version)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     shutil.rmtree(rows, ignore_errors=True)
     try:
         writer = _Writer(session, declaration, rows, settings)
-        facts = writer.write(version=version, ranking_key=ranking_key, progress=progress, witness=witness)
+        facts = writer.write(version=version, ranking_key=ranking_key, progress=progress, blocks=blocks, witness=witness)
         stored = Stored(
             format=SNAPSHOT_FORMAT,
             version=version,
@@ -73,6 +87,7 @@ def prepare_version(
             files={name: source.body() for name, source in writer.files.items()},
             numbers=number_types_body(facts),
             rules=facts.planning_rules,
+            blocks=None if writer.index is None else writer.index.body(),
         )
         write_marker(directory, stored)
     except BaseException as error:
@@ -95,8 +110,11 @@ class _Writer:
         self.values: dict[str, dict[str, list[str | None]]] = {}
         self.files: dict[str, SourceFiles] = {}
         self.numbers: dict[str, dict[str, NumberType]] = {}
+        self.index: BlockIndex | None = None
 
-    def write(self, *, version: int, ranking_key: bytes, progress: Progress, witness: Witness | None) -> Facts:
+    def write(
+        self, *, version: int, ranking_key: bytes, progress: Progress, blocks: PreparedBlocks | None, witness: Witness | None
+    ) -> Facts:
         """Write every table; public tables first, because their values are facts."""
         declaration = self._declaration
         total, done = len(declaration.public_tables) + len(declaration.tables), 0
@@ -112,11 +130,19 @@ class _Writer:
         files = {table.name: source_files(self._session, declaration, table) for table in on_files}
         sources = {table.name: source_table(self._session, declaration, table, files.get(table.name)) for table in declaration.tables}
         self.numbers |= {table.name: number_types(self._session, table) for table in declaration.tables}
-        facts = declared_facts(declaration, self.values, version=version, settings=self._settings, numbers=self.numbers)
+        facts = declared_facts(declaration, self.values, version=version, settings=self._settings, numbers=self.numbers, prepared=blocks)
         require_one_owner_each(declaration, sources, SPARK, lambda sql: self._session.sql(sql).collect())
-        witnessed(witness, declaration, sources, facts, SPARK, lambda sql: self._session.sql(sql).collect())
+        written = None if blocks is None else (blocks.first, blocks.last)
+        witnessed(witness, declaration, sources, facts, SPARK, lambda sql: self._session.sql(sql).collect(), blocks=written)
+        in_blocks = BlockWriter(
+            self._session, declaration, facts, self._rows, ranking_key=ranking_key, partitions=self.buckets, write=FIRST_WRITE
+        )
         for table in declaration.tables:
             progress(table.name, done, total)
+            if blocks is not None and table.blocks is not None:
+                in_blocks.write(table, sources, blocks_held(table, blocks))
+                done += 1
+                continue
             select = private_table(table, declaration, sources, facts, SPARK)
             frame = self._session.sql(select, args={RANKING_KEY: ranking_key.hex()})
             if is_virtual:
@@ -125,6 +151,10 @@ class _Writer:
                 self._write_private(table, frame)
             done += 1
         self.files = files if is_virtual else {}
+        if blocks is not None:
+            self.columns |= in_blocks.columns
+            found = {table: files[table] for table in in_blocks.held if table in files}
+            self.index = BlockIndex(blocks, FIRST_WRITE, in_blocks.held, in_blocks.read, found)
         if not are_unchanged(self._session, files):
             raise PreparationError("source-changing", "a file changed while it was read", hint="prepare again when it is at rest")
         progress("done", total, total)

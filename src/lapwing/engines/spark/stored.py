@@ -9,10 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lapwing.catalog import Settings, parse
+from lapwing.catalog import Declaration, Settings, parse
 from lapwing.catalog.facts import PLANNING_RULES_UNNUMBERED
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, number_types_value
+from lapwing.engines.spark.block_folders import BlockIndex
 from lapwing.errors import PreparationError
 from lapwing.kernel.facts import Facts
 from lapwing.render.relations import RANK, UNIT
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is known of a version without asking Spark. Public, but for ``files``: text, types and the values of public tables."""
+    """What is known of a version without asking Spark. Public, but for ``files`` and ``blocks``: text, types, values of public tables."""
 
     format: int
     version: int
@@ -41,11 +42,30 @@ class Stored:
     """Number types of columns."""
     rules: int = PLANNING_RULES_UNNUMBERED
     """Its planning rules."""
+    blocks: dict[str, Any] | None = None
+    """Of a version with blocks of time, which it holds and where; see ``BlockIndex``."""
+
+    def declaration(self, settings: Settings) -> Declaration:
+        """What it was prepared with."""
+        return parse(self.text, settings=settings)
 
     def facts(self, settings: Settings) -> Facts:
         """The public facts of the version."""
-        declaration, numbers = parse(self.text, settings=settings), number_types_value(self.numbers)
-        return declared_facts(declaration, self.values, version=self.version, settings=settings, numbers=numbers, rules=self.rules)
+        return declared_facts(
+            self.declaration(settings),
+            self.values,
+            version=self.version,
+            settings=settings,
+            numbers=number_types_value(self.numbers),
+            rules=self.rules,
+            prepared=None if self.blocks is None else self.index().prepared,
+        )
+
+    def index(self) -> BlockIndex:
+        """Its blocks of time. Refuses a version that holds none."""
+        if self.blocks is None:
+            raise PreparationError("snapshot-unreadable", "this version holds no blocks of time", hint="prepare a new version")
+        return BlockIndex.of(self.blocks)
 
 
 def marker_path(directory: Path, version: int) -> Path:
@@ -75,7 +95,10 @@ def register_tables(session: SparkSession, directory: Path, stored: Stored) -> s
     rows = rows_path(directory.resolve(), stored.version)
     database = f"lapwing_{hashlib.sha256(str(rows).encode()).hexdigest()[:24]}"
     session.sql(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
+    in_blocks = () if stored.blocks is None else stored.index().held
     for table, columns in stored.columns.items():
+        if table in in_blocks:
+            continue
         listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
         bucketed = f"CLUSTERED BY ({quoted(UNIT)}) SORTED BY ({quoted(RANK)}, {quoted(UNIT)}) INTO {stored.buckets} BUCKETS"
         layout = bucketed if any(name == UNIT for name, _ in columns) else ""
