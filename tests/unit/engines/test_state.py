@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lapwing.engines.spark.prepare import marker_path, read_marker
+from lapwing.engines.spark.stored import marker_path, read_marker
 from lapwing.engines.state import StateDirectory
 from lapwing.errors import PreparationError
 

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lapwing.catalog import Declaration, Settings
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.engines.base import Progress, Snapshot
 from lapwing.engines.losses import Witness
-from lapwing.engines.spark.prepare import forget_tables, marker_path, prepare_version, read_marker, rows_path
+from lapwing.engines.spark.block_writing import late_rows, write_blocks
+from lapwing.engines.spark.prepare import prepare_version
 from lapwing.engines.spark.sessions import base_session, own_session
 from lapwing.engines.spark.snapshot import SparkSnapshot
 from lapwing.engines.spark.sources import marks_of
+from lapwing.engines.spark.stored import forget_tables, marker_path, read_marker, rows_path
 from lapwing.errors import PreparationError
 
 if TYPE_CHECKING:
@@ -52,6 +55,7 @@ class SparkEngine:
         ranking_key: bytes,
         progress: Progress,
         append_to: int | None = None,
+        blocks: PreparedBlocks | None = None,
         witness: Witness | None = None,
     ) -> None:
         """Write one version. Even with ``append_to`` it is made from nothing, which gives the same rows."""
@@ -64,8 +68,43 @@ class SparkEngine:
             ranking_key=ranking_key,
             settings=self._settings,
             progress=progress,
+            blocks=blocks,
             witness=witness,
         )
+
+    def prepared_blocks(self, version: int) -> PreparedBlocks | None:
+        """The blocks of time whose rows a version holds; None of a version without blocks."""
+        stored = read_marker(self._directory, version)
+        return None if stored.blocks is None else stored.index().prepared
+
+    def write_blocks(
+        self,
+        declaration: Declaration,
+        *,
+        version: int,
+        write: tuple[int, int],
+        after: PreparedBlocks,
+        ranking_key: bytes,
+        progress: Progress,
+        witness: Witness | None = None,
+    ) -> None:
+        """Write blocks of time of a version, which then holds the blocks ``after``."""
+        write_blocks(
+            self._own(),
+            declaration,
+            self._directory,
+            version=version,
+            write=write,
+            after=after,
+            ranking_key=ranking_key,
+            settings=self._settings,
+            progress=progress,
+            witness=witness,
+        )
+
+    def late_rows(self, declaration: Declaration, version: int) -> dict[str, int]:
+        """How many more rows than were read the sources have now in the blocks that the version holds, by table: exact, for the owner."""
+        return late_rows(self._own(), declaration, self._directory, version=version, settings=self._settings)
 
     def open(self, version: int, *, ranking_key: bytes) -> Snapshot:
         """Open a version for reading."""

@@ -1,7 +1,7 @@
 """Writing versions with Spark: Parquet files bucketed by unit, and beside them one file that says the version is whole.
 
     .lapwing/v000001.spark.json   the catalogue text, columns and public values of the version; written last
-    .lapwing/v000001.spark/       one directory of Parquet files for each table
+    .lapwing/v000001.spark/       one directory of Parquet files for each table; of one with blocks of time, see ``block_folders``
 
 A bucket holds all rows of its units, and all tables of a version have the same number of buckets: counting units, clipping, choosing groups
 and joining on the unit then happen inside a bucket, and no row is moved for them.
@@ -10,29 +10,29 @@ and joining on the unit then happen inside a bucket, and no row is moved for the
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import shutil
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lapwing.catalog import Declaration, Preparation, PublicDecl, RowUnit, Settings, TableDecl, parse
-from lapwing.catalog.facts import PLANNING_RULES_UNNUMBERED
+from lapwing.catalog import Declaration, Preparation, PublicDecl, RowUnit, Settings, TableDecl
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.base import Progress
+from lapwing.engines.block_rows import blocks_held, declared_blocks, tables_with_blocks
 from lapwing.engines.links import require_one_owner_each
 from lapwing.engines.losses import Witness, witnessed
 from lapwing.engines.prepare import (
     SNAPSHOT_FORMAT,
     SourceTable,
     number_types_body,
-    number_types_value,
     private_table,
     public_table,
     require_rows_max,
 )
+from lapwing.engines.spark.block_folders import FIRST_WRITE, BlockIndex
+from lapwing.engines.spark.block_writing import BlockWriter
 from lapwing.engines.spark.sources import SourceFiles, are_unchanged, is_path, number_types, require_files, source_files, source_table
+from lapwing.engines.spark.stored import Stored, rows_path, write_marker
 from lapwing.errors import LapwingError, PreparationError
 from lapwing.kernel.domains import NumberType, TextDomain
 from lapwing.kernel.facts import Facts
@@ -47,54 +47,6 @@ BUCKETS_MAX = 10_000
 """Most buckets of a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What is known of a version without asking Spark. Public, but for ``files``: text, types and the values of public tables."""
-
-    format: int
-    version: int
-    source_id: str
-    text: str
-    buckets: int
-    columns: dict[str, list[tuple[str, str]]]
-    """Columns of every written table with their Spark types."""
-    values: dict[str, dict[str, list[str | None]]]
-    """Text values of public tables."""
-    files: dict[str, dict[str, Any]]
-    """The files of every private table of a virtual version, which is about them and no others; see ``SourceFiles``."""
-    numbers: dict[str, dict[str, str]] | None = None
-    """Number types of columns."""
-    rules: int = PLANNING_RULES_UNNUMBERED
-    """Its planning rules."""
-
-    def facts(self, settings: Settings) -> Facts:
-        """The public facts of the version."""
-        declaration, numbers = parse(self.text, settings=settings), number_types_value(self.numbers)
-        return declared_facts(declaration, self.values, version=self.version, settings=settings, numbers=numbers, rules=self.rules)
-
-
-def marker_path(directory: Path, version: int) -> Path:
-    """The file that says that a version is there, whole."""
-    return directory / f"v{version:06d}.spark.json"
-
-
-def rows_path(directory: Path, version: int) -> Path:
-    """The directory with a version's rows. Every executor must see it under this path."""
-    return directory / f"v{version:06d}.spark"
-
-
-def read_marker(directory: Path, version: int) -> Stored:
-    """What a version is, or refuse."""
-    try:
-        stored = json.loads(marker_path(directory, version).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise PreparationError("snapshot-unreadable", "the snapshot cannot be opened", hint="prepare the data set again") from error
-    if stored.get("format") != SNAPSHOT_FORMAT:
-        raise PreparationError("snapshot-format", "the snapshot has another format version", hint="prepare the data set again")
-    columns = {table: [(name, kind) for name, kind in listed] for table, listed in stored["columns"].items()}
-    return Stored(**{**stored, "columns": columns})
-
-
 def prepare_version(
     session: SparkSession,
     declaration: Declaration,
@@ -105,15 +57,25 @@ def prepare_version(
     ranking_key: bytes,
     settings: Settings,
     progress: Progress,
+    blocks: PreparedBlocks | None = None,
     witness: Witness | None = None,
 ) -> Facts:
-    """Write one version, whole or not at all: the version exists once its marker does, and a failed one leaves nothing behind."""
+    """Write one version, whole or not at all: the version exists once its marker does, and a failed one leaves nothing behind.
+
+    Of tables with blocks of time, the rows of ``blocks``, or of all declared ones.
+    """
+    tables = tables_with_blocks(declaration)
+    if declaration.dataset.preparation is Preparation.VIRTUAL:
+        blocks = None
+    elif tables and blocks is None:
+        declared = [declared_blocks(table) for table in tables]
+        blocks = PreparedBlocks(min(first for first, _ in declared), max(last for _, last in declared))
     rows = rows_path(directory, version)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     shutil.rmtree(rows, ignore_errors=True)
     try:
         writer = _Writer(session, declaration, rows, settings)
-        facts = writer.write(version=version, ranking_key=ranking_key, progress=progress, witness=witness)
+        facts = writer.write(version=version, ranking_key=ranking_key, progress=progress, blocks=blocks, witness=witness)
         stored = Stored(
             format=SNAPSHOT_FORMAT,
             version=version,
@@ -125,8 +87,9 @@ def prepare_version(
             files={name: source.body() for name, source in writer.files.items()},
             numbers=number_types_body(facts),
             rules=facts.planning_rules,
+            blocks=None if writer.index is None else writer.index.body(),
         )
-        _write_whole(marker_path(directory, version), json.dumps(asdict(stored)))
+        write_marker(directory, stored)
     except BaseException as error:
         shutil.rmtree(rows, ignore_errors=True)
         if isinstance(error, LapwingError) or not isinstance(error, Exception):
@@ -147,8 +110,11 @@ class _Writer:
         self.values: dict[str, dict[str, list[str | None]]] = {}
         self.files: dict[str, SourceFiles] = {}
         self.numbers: dict[str, dict[str, NumberType]] = {}
+        self.index: BlockIndex | None = None
 
-    def write(self, *, version: int, ranking_key: bytes, progress: Progress, witness: Witness | None) -> Facts:
+    def write(
+        self, *, version: int, ranking_key: bytes, progress: Progress, blocks: PreparedBlocks | None, witness: Witness | None
+    ) -> Facts:
         """Write every table; public tables first, because their values are facts."""
         declaration = self._declaration
         total, done = len(declaration.public_tables) + len(declaration.tables), 0
@@ -164,11 +130,19 @@ class _Writer:
         files = {table.name: source_files(self._session, declaration, table) for table in on_files}
         sources = {table.name: source_table(self._session, declaration, table, files.get(table.name)) for table in declaration.tables}
         self.numbers |= {table.name: number_types(self._session, table) for table in declaration.tables}
-        facts = declared_facts(declaration, self.values, version=version, settings=self._settings, numbers=self.numbers)
+        facts = declared_facts(declaration, self.values, version=version, settings=self._settings, numbers=self.numbers, prepared=blocks)
         require_one_owner_each(declaration, sources, SPARK, lambda sql: self._session.sql(sql).collect())
-        witnessed(witness, declaration, sources, facts, SPARK, lambda sql: self._session.sql(sql).collect())
+        written = None if blocks is None else (blocks.first, blocks.last)
+        witnessed(witness, declaration, sources, facts, SPARK, lambda sql: self._session.sql(sql).collect(), blocks=written)
+        in_blocks = BlockWriter(
+            self._session, declaration, facts, self._rows, ranking_key=ranking_key, partitions=self.buckets, write=FIRST_WRITE
+        )
         for table in declaration.tables:
             progress(table.name, done, total)
+            if blocks is not None and table.blocks is not None:
+                in_blocks.write(table, sources, blocks_held(table, blocks))
+                done += 1
+                continue
             select = private_table(table, declaration, sources, facts, SPARK)
             frame = self._session.sql(select, args={RANKING_KEY: ranking_key.hex()})
             if is_virtual:
@@ -177,6 +151,10 @@ class _Writer:
                 self._write_private(table, frame)
             done += 1
         self.files = files if is_virtual else {}
+        if blocks is not None:
+            self.columns |= in_blocks.columns
+            found = {table: files[table] for table in in_blocks.held if table in files}
+            self.index = BlockIndex(blocks, FIRST_WRITE, in_blocks.held, in_blocks.read, found)
         if not are_unchanged(self._session, files):
             raise PreparationError("source-changing", "a file changed while it was read", hint="prepare again when it is at rest")
         progress("done", total, total)
@@ -219,39 +197,3 @@ class _Writer:
         frame = self._session.read.schema(written.schema).parquet(str(self._rows / table))
         self.columns[table] = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
         return frame
-
-
-def register_tables(session: SparkSession, directory: Path, stored: Stored) -> str:
-    """Tell the session's catalogue of tables about a version; gives the name of its database."""
-    rows = rows_path(directory.resolve(), stored.version)
-    database = f"lapwing_{hashlib.sha256(str(rows).encode()).hexdigest()[:24]}"
-    session.sql(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
-    for table, columns in stored.columns.items():
-        listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
-        bucketed = f"CLUSTERED BY ({quoted(UNIT)}) SORTED BY ({quoted(RANK)}, {quoted(UNIT)}) INTO {stored.buckets} BUCKETS"
-        layout = bucketed if any(name == UNIT for name, _ in columns) else ""
-        name = f"{quoted(database)}.{quoted(table)}"
-        location = _string(str(rows / table))
-        session.sql(f"CREATE TABLE IF NOT EXISTS {name} ({listed}) USING parquet {layout} LOCATION {location}")
-    return database
-
-
-def forget_tables(session: SparkSession, directory: Path, version: int) -> None:
-    """Take a version out of the catalogue of tables again."""
-    rows = rows_path(directory.resolve(), version)
-    session.sql(f"DROP DATABASE IF EXISTS lapwing_{hashlib.sha256(str(rows).encode()).hexdigest()[:24]} CASCADE")
-
-
-def _string(value: str) -> str:
-    """A text constant where the grammar wants one in quotes; only for paths."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _write_whole(path: Path, text: str) -> None:
-    partial = path.with_suffix(".partial")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
-        handle.write(text)
-        handle.flush()
-        os.fsync(handle.fileno())
-    os.replace(partial, path)

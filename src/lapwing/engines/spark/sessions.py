@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -65,6 +65,8 @@ LOCAL: dict[str, str] = {
 }
 """Settings of a local session, which is started where there is no other."""
 
+_PATHS_MAX = 1_000_000
+"""Most paths that the driver lists one after the other."""
 _given: SparkSession | None = None
 
 
@@ -103,6 +105,23 @@ def own_session(base: SparkSession) -> SparkSession:
     for name, value in PINNED.items():
         session.conf.set(name, value)
     return session
+
+
+@contextmanager
+def listed_by_driver(session: SparkSession, paths: Sequence[str]) -> Iterator[None]:
+    """A read inside lists its files without a job if they are in the driver's file system: a task takes longer than to list a folder.
+
+    Elsewhere, a store answers slowly, and jobs that ask it at the same time are faster. The session has no other users.
+    """
+    setting = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+    before = session.conf.get(setting)
+    if before is not None and all("://" not in path or path.startswith("file:") for path in paths):
+        session.conf.set(setting, str(_PATHS_MAX))
+    try:
+        yield
+    finally:
+        if before is not None:
+            session.conf.set(setting, before)
 
 
 @contextmanager

@@ -15,9 +15,10 @@ from lapwing.engines.arrow import exact_table
 from lapwing.engines.prepare import private_table
 from lapwing.engines.public_rows import public_rows
 from lapwing.engines.salts import group_salt
-from lapwing.engines.spark.prepare import Stored, register_tables
+from lapwing.engines.spark.block_views import BlockViews
 from lapwing.engines.spark.sessions import awaited, limited, unlogged
 from lapwing.engines.spark.sources import SourceFiles, are_unchanged, source_table
+from lapwing.engines.spark.stored import Stored, register_tables
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact, ExactTable
@@ -65,6 +66,9 @@ class SparkSnapshot:
             self._arguments[RANKING_KEY] = ranking_key.hex()
         database = register_tables(session, directory, stored)
         self._stored = replace(SPARK, table=lambda table: f"{quoted(database)}.{quoted(table)}")
+        self._blocks = None if stored.blocks is None else BlockViews(session, directory, stored)
+        if self._blocks is not None:
+            self._stored = replace(self._stored, blocks=self._blocks.name)
 
     @property
     def facts(self) -> Facts:
@@ -72,8 +76,12 @@ class SparkSnapshot:
         return self._facts
 
     def check(self, certified: Certified) -> None:
-        """Refuse what cannot be run, before anything is charged: other files, a plan of another version, or one that cannot be rendered."""
+        """Refuse what cannot be run, before anything is charged: other files, a plan of another version, one that cannot be rendered, or
+        one that reads blocks of time which have other rows now.
+        """
         self._require_rendered(certified)
+        if self._blocks is not None:
+            self._blocks.require_as_opened(certified)
         if not are_unchanged(self._session, self._files):
             raise PreparationError("snapshot-outdated", "a file of this version was changed or taken away", hint="run prepare")
 
@@ -102,6 +110,8 @@ class SparkSnapshot:
         return Exact(tables, certified=certified)
 
     def _tables(self, certified: Certified) -> list[ExactTable]:
+        if self._blocks is not None:
+            self._blocks.make(certified)
         if self._virtual is None:
             return [exact_table(self._collect, query) for query in render_plan(certified, self._stored)]
         dialect = self._virtual_dialect(self._virtual)
@@ -131,6 +141,8 @@ class SparkSnapshot:
 
     def explain(self, certified: Certified) -> list[str]:
         """Spark's physical plan of every statement, for the owner's eyes: it holds no row."""
+        if self._blocks is not None:
+            self._blocks.make(certified)
         return [self._plan(sql) for query in render_plan(certified, self._stored) for sql in _statements(query)]
 
     def _plan(self, sql: str) -> str:

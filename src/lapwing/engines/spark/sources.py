@@ -19,6 +19,7 @@ from lapwing.catalog import Declaration, PublicDecl, TableDecl
 from lapwing.engines.marks import file_marks, text_mark
 from lapwing.engines.prepare import SourceTable, numbers_declared
 from lapwing.engines.sources import NULL_FOLDER, agreed_columns, is_csv, require_partitions
+from lapwing.engines.spark.sessions import listed_by_driver
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import NumberType
 from lapwing.render.dialect import SourceKind
@@ -26,6 +27,7 @@ from lapwing.render.spark import number_type, quoted, source_kind, text_literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import StructType
 
 _SCHEMA_READERS = 8
 """Files whose schemas are asked for at the same time."""
@@ -64,8 +66,13 @@ def is_path(source: str) -> bool:
     return "/" in source or source.endswith(".parquet")
 
 
-def source_files(session: SparkSession, declaration: Declaration, table: TableDecl | PublicDecl) -> SourceFiles:
-    """The files of a source as they are now. Refuses files that differ in a wanted column, or lie in other folders than declared."""
+def source_files(
+    session: SparkSession, declaration: Declaration, table: TableDecl | PublicDecl, *, known: SourceFiles | None = None
+) -> SourceFiles:
+    """The files of a source as they are now. Refuses files that differ in a wanted column, or lie in other folders than declared.
+
+    Spark is asked for the schemas of those files that are not ``known`` as they are now: it takes a job for each.
+    """
     path = declaration.source_path(table)
     _require_no_csv(path)
     files = _listed(session, [path])
@@ -77,12 +84,25 @@ def source_files(session: SparkSession, declaration: Declaration, table: TableDe
             raise PreparationError("source-format", message, hint="rename it: without * ? [ ] { } and backslashes")
     paths = [file.path for file in files]
     require_partitions(table, paths)
-    with ThreadPoolExecutor(_SCHEMA_READERS) as readers:
-        schemas = list(readers.map(lambda path: _plain_reader(session).parquet(path).schema, paths))
-    held = [{field.name: field.dataType.simpleString() for field in schema.fields} for schema in schemas]
-    agreed = agreed_columns(table, dict(zip(paths, held, strict=True)))
-    fields = [field for field in schemas[0].jsonValue()["fields"] if field["name"] in agreed]
+    schemas = _schemas(session, files, known)
+    held = {path: {field.name: field.dataType.simpleString() for field in schema.fields} for path, schema in schemas.items()}
+    agreed = agreed_columns(table, held)
+    fields = [field for field in schemas[paths[0]].jsonValue()["fields"] if field["name"] in agreed]
     return SourceFiles(files, json.dumps({"type": "struct", "fields": fields}))
+
+
+def _schemas(session: SparkSession, files: Sequence[SparkFileState], known: SourceFiles | None) -> dict[str, StructType]:
+    """The schema of each file; of a known one, that of the wanted columns."""
+    from pyspark.sql.types import StructType
+
+    seen = frozenset(known.files if known is not None else ())
+    paths = [file.path for file in files if file not in seen]
+    with ThreadPoolExecutor(_SCHEMA_READERS) as readers:
+        found = dict(zip(paths, readers.map(lambda path: _plain_reader(session).parquet(path).schema, paths), strict=True))
+    if known is None:
+        return found
+    agreed: StructType = StructType.fromJson(json.loads(known.schema))
+    return {file.path: found.get(file.path, agreed) for file in files}
 
 
 def are_unchanged(session: SparkSession, sources: Mapping[str, SourceFiles]) -> bool:
@@ -145,7 +165,9 @@ def _file_frame(session: SparkSession, table: TableDecl | PublicDecl, source: So
     from pyspark.sql.types import StructType
 
     schema: StructType = StructType.fromJson(json.loads(source.schema))
-    frame = _plain_reader(session).schema(schema).parquet(*(file.path for file in source.files))
+    paths = [file.path for file in source.files]
+    with listed_by_driver(session, paths):
+        frame = _plain_reader(session).schema(schema).parquet(*paths)
     columns = [quoted(field.name) for field in schema.fields]
     return frame.selectExpr(*columns, *(f"{_folder(name)} AS {quoted(name)}" for name in table.partitions))
 
@@ -173,7 +195,8 @@ def _listed(session: SparkSession, paths: Sequence[str]) -> tuple[SparkFileState
     from pyspark.errors import AnalysisException
 
     try:
-        listing = session.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(paths))
+        with listed_by_driver(session, paths):
+            listing = session.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(paths))
         rows = listing.selectExpr("path", "length", "unix_micros(modificationTime)").collect()
     except AnalysisException:
         return None
