@@ -20,20 +20,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeAlias, assert_never
+from typing import Self, TypeAlias
 
 from lapwing.catalog import LimitsDecl
-from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
+from lapwing.errors import CatalogueError, LapwingError, LedgerError
 from lapwing.kernel.accounting import Budget, Cost, admits
 from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger import limits
-from lapwing.ledger.local import deaths, registry, rows
+from lapwing.ledger.local import deaths, decisions, registry, rows
 from lapwing.ledger.local.agreement import disagreements
+from lapwing.ledger.local.replaying import verified_state
 from lapwing.ledger.local.restoring import restored
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import Database, create_database, exclusive, open_database
-from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, State, StoredAnswer
+from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, StoredAnswer
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.ledger.workers import Worker, current_worker, is_dead
 from lapwing.receipts import ReceiptStatement
@@ -158,7 +159,7 @@ class LocalLedger:
         """Close this connection and forfeit its open reservations; in a forked child, the parent's reservations stay."""
         try:
             if self._database.is_usable:
-                self._sweep(lambda worker: worker.epoch == self._worker.epoch, _forfeit_at_the_end)
+                self._sweep(lambda worker: worker.epoch == self._worker.epoch, decisions.forfeit_at_the_end)
         finally:
             self._database.close()
             self._registry.close()
@@ -199,12 +200,12 @@ class LocalLedger:
         """The decision and the charge, as one transaction; durable when this returns."""
         with self._database.write() as connection:
             state = rows.read_state(connection)
-            _require_open(state)
+            decisions.require_open(state)
             charge = rows.charge_by_key(connection, request.analyst, request.request_id)
             if charge is not None:
-                return _seen_before(connection, state, charge, request.digest)
+                return decisions.seen_before(connection, state, charge, request.digest)
             self._require_allowed(connection, state, request.analyst, request.cost)
-            _require_within(state, request.cost)
+            decisions.require_within(state, request.cost)
             worker_id = rows.add_worker(connection, self._worker)
             charge_id, _ = rows.add_charge(connection, state, request, worker_id)
             return issue(charge_id, request.digest, request.cost)
@@ -214,9 +215,9 @@ class LocalLedger:
         self._require_own_process()
         with self._database.read() as connection:
             state = rows.read_state(connection)
-            _require_open(state)
+            decisions.require_open(state)
             self._require_allowed(connection, state, analyst, cost)
-            _require_within(state, cost)
+            decisions.require_within(state, cost)
 
     def _require_allowed(self, connection: sqlite3.Connection, state: LedgerState, analyst: str, cost: Cost) -> None:
         """Apply the limits of a statement and of the analyst's day. They refuse more than the budget does, never less."""
@@ -239,7 +240,7 @@ class LocalLedger:
             if self._is_open(connection, permit):
                 rows.settle(connection, rows.read_state(connection), permit.charge_id, payload=payload, detail="")
             elif not rows.is_committed(connection, charge_id=permit.charge_id, payload=payload, epoch=self._worker.epoch):
-                raise _not_open()
+                raise decisions.not_open()
 
     def forfeit(self, permit: Permit, *, incident: bool) -> None:
         """Close a charge without an answer; it stays spent. ``incident`` closes the data set too, even if the charge was closed already."""
@@ -254,7 +255,7 @@ class LocalLedger:
         if incident:
             self._anchor()
         if not was_open:
-            raise _not_open()
+            raise decisions.not_open()
 
     def statement(self, charge_id: int) -> ReceiptStatement:
         """The statement of the receipt for a committed answer."""
@@ -397,7 +398,7 @@ class LocalLedger:
     def _check(self, override_reason: str | None) -> None:
         """Require that the ledger is consistent and agrees with the registry, or that the owner overrides the disagreements."""
         with self._database.read() as connection:
-            state = rows.verified_state(connection)
+            state = verified_state(connection)
         if state.source_id != self._source_id:
             raise LedgerError("ledger-source-mismatch", "the ledger belongs to another source", hint="open the ledger of this source")
         # The registry is read first: the ledger may grow meanwhile, and being ahead of its anchor is not a disagreement.
@@ -451,40 +452,3 @@ class LocalLedger:
             for charge in rows.open_charges(connection):
                 if is_over(charge.worker):
                     state = forfeit(connection, state, charge.charge_id, charge.worker)
-
-
-def _require_open(state: LedgerState) -> None:
-    if state.closed:
-        raise Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
-
-
-def _require_within(state: LedgerState, cost: Cost) -> None:
-    if not admits(state.budget, spent=state.spent, cost=cost):
-        raise BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint="ask for less, or ask the data owner")
-
-
-def _forfeit_at_the_end(connection: sqlite3.Connection, state: LedgerState, charge_id: int, _worker: Worker) -> LedgerState:
-    return rows.settle(connection, state, charge_id, payload=None, detail="the process ended its use of the ledger")
-
-
-def _seen_before(connection: sqlite3.Connection, state: LedgerState, charge: rows.Charge, digest: str) -> StoredAnswer | LapwingError:
-    """The outcome for a key that was used before. A refusal is returned, not raised, so that the forfeit of a dead process is kept."""
-    if charge.digest != digest:
-        return Refused("request-mismatch", "this request id was used for another request", hint="use a new request id")
-    forfeited = Refused("request-forfeited", "this request was charged and ended without an answer", hint="use a new request id")
-    match charge.state:
-        case State.COMMITTED:
-            return rows.stored_answer(connection, charge.charge_id)
-        case State.FORFEITED:
-            return forfeited
-        case State.RESERVED:
-            if is_dead(charge.worker):
-                deaths.forfeit_of(connection, state, charge.charge_id, charge.worker)
-                return forfeited
-            return Refused("request-in-progress", "this request is being answered", hint="ask again later")
-        case never:
-            assert_never(never)
-
-
-def _not_open() -> LedgerError:
-    return LedgerError("charge-not-open", "this process has no such open charge; its answer must not be sent")

@@ -14,7 +14,7 @@ import json
 import sqlite3
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import NoReturn, assert_never
+from typing import NoReturn
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
@@ -76,14 +76,14 @@ def start(connection: sqlite3.Connection, state: LedgerState) -> LedgerState:
     connection.execute(
         "INSERT INTO ledger VALUES (1, :ledger_id, :source_id, :budget, :ceiling, :loss_spent, :loss_total, :loss_ceiling,"
         " :delta_spent, :delta_total, :delta_ceiling, :pure_spent, :pure_total, :pure_ceiling, :closed, :entries, :head)",
-        _state_columns(state),
+        state_columns(state),
     )
     return append(connection, state, kind=EntryKind.REGISTER, detail=f"registered {state.source_id}", evidence=budgets_digest(state))
 
 
 def first_head(ledger_id: str, source_id: str) -> str:
     """What the first entry is chained to."""
-    return _digest(["lapwing ledger", ledger_id, source_id])
+    return digest_of(["lapwing ledger", ledger_id, source_id])
 
 
 def read_state(connection: sqlite3.Connection) -> LedgerState:
@@ -92,7 +92,7 @@ def read_state(connection: sqlite3.Connection) -> LedgerState:
         "SELECT ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, pure_spent, closed, entries, head FROM ledger"
     ).fetchone()
     if row is None:
-        _damaged()
+        damaged()
     ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, pure_spent, closed, entries, head = row
     return LedgerState(
         ledger_id=ledger_id,
@@ -122,7 +122,7 @@ def append(
     entry_id = state.entries + 1
     loss, delta, pure = amount_text(cost.loss), amount_text(cost.delta), pure_text(cost)
     fields: list[str | int | None] = [entry_id, now_text(), kind.value, analyst, charge_id, loss, delta, detail, evidence]
-    head = _chained(state.head, _with_pure(fields, pure))
+    head = chained_to(state.head, with_pure(fields, pure))
     connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [*fields, pure, head])
     after = replace(state, spent=state.spent + cost, entries=entry_id, head=head)
     connection.execute(
@@ -130,7 +130,7 @@ def append(
         " loss_ceiling = :loss_ceiling, delta_spent = :delta_spent, delta_total = :delta_total, delta_ceiling = :delta_ceiling,"
         " pure_spent = :pure_spent, pure_total = :pure_total, pure_ceiling = :pure_ceiling,"
         " closed = :closed, entries = :entries, head = :head",
-        _state_columns(after),
+        state_columns(after),
     )
     return after
 
@@ -154,7 +154,7 @@ def add_charge(connection: sqlite3.Connection, state: LedgerState, request: Requ
         analyst=request.analyst,
         charge_id=charge_id,
         cost=request.cost,
-        evidence=_digest(_with_purchase(fields, pure, purchase)),
+        evidence=digest_of(with_purchase(fields, pure, purchase)),
     )
     return charge_id, after
 
@@ -207,7 +207,7 @@ def stored_answer(connection: sqlite3.Connection, charge_id: int) -> StoredAnswe
     """The answer of a committed charge, checked against the digest that was stored with it."""
     row = connection.execute("SELECT payload, payload_digest FROM charge WHERE charge_id = ?", [charge_id]).fetchone()
     if row is None or row[0] is None or hashlib.sha256(row[0]).hexdigest() != row[1]:
-        _damaged()
+        damaged()
     return StoredAnswer(charge_id=charge_id, payload=row[0])
 
 
@@ -301,7 +301,7 @@ def newest_entries(connection: sqlite3.Connection, limit: int) -> tuple[Entry, .
         Entry(
             entry_id=entry_id,
             at=at,
-            kind=_kind(kind),
+            kind=kind_of(kind),
             analyst=analyst,
             charge_id=charge_id,
             cost=cost_value(loss, delta, pure),
@@ -347,67 +347,14 @@ def head_at(connection: sqlite3.Connection, entry_id: int) -> str | None:
 
 def budgets_digest(state: LedgerState) -> str:
     """The digest that an entry holds of the budget and ceiling in force after it."""
-    return _digest([budget_text(state.budget), budget_text(state.ceiling)])
+    return digest_of([budget_text(state.budget), budget_text(state.ceiling)])
 
 
-def verified_state(connection: sqlite3.Connection) -> LedgerState:
-    """The state row, checked against the state derived from all entries; any difference is a damaged ledger. Linear in the entries."""
-    state = read_state(connection)
-    head, count, spent, closed, budgets = first_head(state.ledger_id, state.source_id), 0, Cost.zero(), False, ""
-    ends: dict[int, tuple[State, str]] = {}
-    reserved: dict[int, str] = {}
-    for *fields, pure, chained in connection.execute("SELECT * FROM entry ORDER BY entry_id"):
-        entry_id, _, kind, _, charge_id, loss, delta, _, evidence = fields
-        count += 1
-        head = _chained(head, _with_pure(fields, pure))
-        if entry_id != count or chained != head:
-            _damaged()
-        spent += cost_value(loss, delta, pure)
-        match kind := _kind(kind):
-            case EntryKind.RESERVE:
-                reserved[charge_id], ends[charge_id] = evidence, (State.RESERVED, "")
-            case EntryKind.COMMIT | EntryKind.FORFEIT:
-                if ends.get(charge_id) != (State.RESERVED, ""):
-                    _damaged()
-                ends[charge_id] = (State.COMMITTED if kind == EntryKind.COMMIT else State.FORFEITED, evidence)
-            case EntryKind.CLOSE | EntryKind.REOPEN:
-                closed = kind == EntryKind.CLOSE
-            case EntryKind.REGISTER | EntryKind.BUDGET | EntryKind.CEILING | EntryKind.RESTORE:
-                budgets = evidence
-            case EntryKind.OVERRIDE | EntryKind.VERSION | EntryKind.RETIRE | EntryKind.POLICY | EntryKind.PROPOSE | EntryKind.DENY:
-                pass
-            case never:
-                assert_never(never)
-    derived = replace(state, spent=spent, closed=closed, entries=count, head=head)
-    if derived != state or budgets != budgets_digest(state) or not _totals_agree(connection, state):
-        _damaged()
-    for *fields, pure, purchase, charge_state, payload_digest in connection.execute(
-        "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, purchase, state, payload_digest FROM charge"
-    ):
-        charge_id = fields[0]
-        if reserved.pop(charge_id, None) != _digest(_with_purchase(fields, pure, purchase)) or ends[charge_id] != (
-            State(charge_state),
-            payload_digest or "",
-        ):
-            _damaged()
-    if reserved:
-        _damaged()
-    return state
-
-
-def _kind(text: str) -> EntryKind:
+def kind_of(text: str) -> EntryKind:
     try:
         return EntryKind(text)
     except ValueError:
-        _damaged()
-
-
-def _totals_agree(connection: sqlite3.Connection, state: LedgerState) -> bool:
-    """The totals the constraints compare are those of the budget the code decides by."""
-    expected = _state_columns(state)
-    names = ("loss_total", "loss_ceiling", "delta_total", "delta_ceiling", "pure_total", "pure_ceiling")
-    row = connection.execute(f"SELECT {', '.join(names)} FROM ledger").fetchone()
-    return bool(tuple(expected[name] for name in names) == row)
+        damaged()
 
 
 def _charges(connection: sqlite3.Connection, condition: str, parameters: list[str]) -> list[Charge]:
@@ -428,17 +375,17 @@ def _charges(connection: sqlite3.Connection, condition: str, parameters: list[st
     ]
 
 
-def _with_pure(fields: list[str | int | None], pure: str | None) -> list[str | int | None]:
+def with_pure(fields: list[str | int | None], pure: str | None) -> list[str | int | None]:
     """The hashed fields: a pure amount comes last; without one, the list is the same as before pure amounts existed."""
     return fields if pure is None else [*fields, pure]
 
 
-def _with_purchase(fields: list[str | int | None], pure: str | None, purchase: str | None) -> list[str | int | None]:
+def with_purchase(fields: list[str | int | None], pure: str | None, purchase: str | None) -> list[str | int | None]:
     """The hashed fields of a charge: its record comes last, after the pure amount or null; without a record, the list is as before."""
-    return _with_pure(fields, pure) if purchase is None else [*fields, pure, purchase]
+    return with_pure(fields, pure) if purchase is None else [*fields, pure, purchase]
 
 
-def _state_columns(state: LedgerState) -> dict[str, str | int | None]:
+def state_columns(state: LedgerState) -> dict[str, str | int | None]:
     spent, total, most = state.spent.pure, state.budget.pure_total, state.ceiling.pure_total
     return {
         "ledger_id": state.ledger_id,
@@ -460,13 +407,13 @@ def _state_columns(state: LedgerState) -> dict[str, str | int | None]:
     }
 
 
-def _chained(previous: str, fields: list[str | int | None]) -> str:
-    return _digest([previous, *fields])
+def chained_to(previous: str, fields: list[str | int | None]) -> str:
+    return digest_of([previous, *fields])
 
 
-def _digest(fields: list[str | int | None] | list[str]) -> str:
+def digest_of(fields: list[str | int | None] | list[str]) -> str:
     return hashlib.sha256(_CANONICAL.encode(fields).encode("ascii")).hexdigest()
 
 
-def _damaged() -> NoReturn:
+def damaged() -> NoReturn:
     raise LedgerError("ledger-damaged", "the ledger is inconsistent", hint="restore a backup, then open it with an override")
