@@ -40,7 +40,7 @@ CHARGES_MAY_MOVE_AGAIN: Patch = (
 )
 KEYS_MAY_REPEAT: Patch = ("local/schema", "    UNIQUE (analyst, request_id),\n", "")
 TOTAL_MAY_BE_PASSED: Patch = ("local/schema", "CHECK (loss_spent <= loss_total OR (pure_spent", "CHECK (1 OR (pure_spent")
-NOT_VERIFIED: Patch = ("local/ledger", "state = verified_state(connection)", "state = rows.read_state(connection)")
+NOT_VERIFIED: Patch = ("local/ledger", "state = verified_state(connection, self._book)", "state = rows.read_state(connection)")
 
 REFUND: Patch = (
     "local/rows",
@@ -54,7 +54,7 @@ REFUND: Patch = (
 NO_LOOKUP: Patch = ("local/ledger", "charge = rows.charge_by_key(connection, request.analyst, request.request_id)", "charge = None")
 ADMITS_ONE_MORE: Patch = (
     "local/ledger",
-    "decisions.require_within(state, request.cost)",
+    "decisions.require_within(state, standing_cost(request.ranges, request.cost))",
     "decisions.require_within(state, Cost(loss=request.cost.loss - 1, delta=request.cost.delta))",
 )
 ENDED_CHARGES_COUNT_AS_OPEN: Patch = ("local/rows", " AND pure IS ? AND state = 'reserved' AND epoch = ?", " AND pure IS ? AND epoch = ?")
@@ -106,13 +106,20 @@ SEEN_BY_THE_MODEL = [
     Mutant("any digest fits", (("local/decisions", "if charge.digest != digest:", "if False:"),)),
     Mutant(
         "budget below what is spent",
-        (("local/ledger", "if not admits(to, spent=state.spent, cost=Cost.zero()):", "if False:"), TOTAL_MAY_BE_PASSED),
+        (
+            (
+                "local/ledger",
+                "if not admits(to, spent=state.spent, cost=Cost.zero()) or not (balances is None or balances.fit(to)):",
+                "if False:",
+            ),
+            TOTAL_MAY_BE_PASSED,
+        ),
     ),
     Mutant("no ceiling", (("local/ledger", "limits.require_within(to, state.ceiling)", "pass"), TOTAL_MAY_BE_PASSED)),
     Mutant("finds the newest", (("local/rows", "entry.charge_id = c.charge_id) LIMIT 1", "entry.charge_id = c.charge_id) DESC LIMIT 1"),)),
 ]
 
-_DECISION = "decisions.require_within(state, request.cost)"
+_DECISION = "decisions.require_within(state, standing_cost(request.ranges, request.cost))"
 _COUNTED = "after = replace(state, spent=state.spent + cost, entries=entry_id, head=head)"
 
 

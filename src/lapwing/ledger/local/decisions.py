@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import assert_never
 
 from lapwing.errors import BudgetRefused, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import Cost, admits
+from lapwing.kernel.blocks import BlockCost
+from lapwing.ledger.block_balances import BlockBalances, BlockCharge
 from lapwing.ledger.local import deaths, rows
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.protocol import State, StoredAnswer
@@ -23,6 +26,23 @@ def require_within(state: LedgerState, cost: Cost) -> None:
     """Refuse if the budget cannot pay."""
     if not admits(state.budget, spent=state.spent, cost=cost):
         raise BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint="ask for less, or ask the data owner")
+
+
+def require_blocks_pay(
+    state: LedgerState, balances: BlockBalances | None, cost: Cost, ranges: Sequence[BlockCost], person: Cost | None
+) -> None:
+    """Refuse if a block of time cannot pay its part, or if a person would lose more over a year than the owner allows."""
+    if balances is None:
+        if ranges:
+            raise Refused("request-invalid", "the data set has no blocks of time", hint="the data owner can declare them")
+        return
+    charge = BlockCharge.of(ranges, person, cost)
+    if not balances.can_pay(state.budget, charge):
+        hint = "ask for less, ask about other blocks, or ask the data owner"
+        raise BudgetRefused("block-budget", "the budget of a block of time that this reads cannot pay for it", hint=hint)
+    if not balances.within_cap(state.budget, charge):
+        hint = "ask for less, ask about another year, or ask the data owner"
+        raise BudgetRefused("person-cap", "one person would lose more over a year than the data owner allows", hint=hint)
 
 
 def forfeit_at_the_end(connection: sqlite3.Connection, state: LedgerState, charge_id: int, _worker: Worker) -> LedgerState:

@@ -6,27 +6,33 @@ import sqlite3
 from dataclasses import replace
 from typing import assert_never
 
-from lapwing.kernel.accounting import Cost
-from lapwing.ledger.amounts import cost_value
+from lapwing.kernel.accounting import Budget
+from lapwing.ledger.block_balances import BlockBalances, BlockTerms
 from lapwing.ledger.local import rows
+from lapwing.ledger.local.block_book import BlockBook
+from lapwing.ledger.local.block_state import Tally
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.protocol import EntryKind, State
 
 
-def verified_state(connection: sqlite3.Connection) -> LedgerState:
-    """The state row, checked against the state derived from all entries; any difference is a damaged ledger. Linear in the entries."""
+def verified_state(connection: sqlite3.Connection, book: BlockBook | None = None) -> LedgerState:
+    """The state row, checked against the state derived from all entries; any difference is a damaged ledger. Linear in the entries.
+
+    The balances of blocks go into ``book``.
+    """
     state = rows.read_state(connection)
-    head, count, spent, closed, budgets = rows.first_head(state.ledger_id, state.source_id), 0, Cost.zero(), False, ""
+    head, count, closed, budgets, tally = rows.first_head(state.ledger_id, state.source_id), 0, False, "", Tally()
     ends: dict[int, tuple[State, str]] = {}
     reserved: dict[int, str] = {}
-    for *fields, pure, chained in connection.execute("SELECT * FROM entry ORDER BY entry_id"):
+    for *fields, pure, chained, blocks in connection.execute("SELECT * FROM entry ORDER BY entry_id"):
         entry_id, _, kind, _, charge_id, loss, delta, _, evidence = fields
         count += 1
-        head = rows.chained_to(head, rows.with_pure(fields, pure))
+        head = rows.chained_to(head, rows.with_last(fields, pure, blocks))
         if entry_id != count or chained != head:
             rows.damaged()
-        spent += cost_value(loss, delta, pure)
-        match kind := rows.kind_of(kind):
+        kind = rows.kind_of(kind)
+        tally.add(kind, (loss, delta, pure), evidence, blocks)
+        match kind:
             case EntryKind.RESERVE:
                 reserved[charge_id], ends[charge_id] = evidence, (State.RESERVED, "")
             case EntryKind.COMMIT | EntryKind.FORFEIT:
@@ -37,25 +43,38 @@ def verified_state(connection: sqlite3.Connection) -> LedgerState:
                 closed = kind == EntryKind.CLOSE
             case EntryKind.REGISTER | EntryKind.BUDGET | EntryKind.CEILING | EntryKind.RESTORE:
                 budgets = evidence
-            case EntryKind.OVERRIDE | EntryKind.VERSION | EntryKind.RETIRE | EntryKind.POLICY | EntryKind.PROPOSE | EntryKind.DENY:
+            case EntryKind.OVERRIDE | EntryKind.VERSION | EntryKind.RETIRE | EntryKind.BLOCKS:
+                pass
+            case EntryKind.POLICY | EntryKind.PROPOSE | EntryKind.DENY:
                 pass
             case never:
                 assert_never(never)
-    derived = replace(state, spent=spent, closed=closed, entries=count, head=head)
+    derived = replace(state, spent=tally.spent, closed=closed, entries=count, head=head, blocks=tally.blocks)
     if derived != state or budgets != rows.budgets_digest(state) or not _totals_agree(connection, state):
         rows.damaged()
     for *fields, pure, purchase, charge_state, payload_digest in connection.execute(
         "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, purchase, state, payload_digest FROM charge"
     ):
         charge_id = fields[0]
-        if reserved.pop(charge_id, None) != rows.digest_of(rows.with_purchase(fields, pure, purchase)) or ends[charge_id] != (
+        if reserved.pop(charge_id, None) != rows.digest_of(rows.with_last(fields, pure, purchase)) or ends[charge_id] != (
             State(charge_state),
             payload_digest or "",
         ):
             rows.damaged()
     if reserved:
         rows.damaged()
+    if tally.blocks is not None:
+        _require_within(state.budget, tally.blocks.terms, tally)
+        if book is not None:
+            book.keep(state, BlockBalances(tally.blocks.terms, tally.charges))
     return state
+
+
+def _require_within(budget: Budget, terms: BlockTerms, tally: Tally) -> None:
+    """Every block within the budget and every person within the cap, but for what was charged again: that may be more than was lost."""
+    balances = BlockBalances(terms, tally.admitted)
+    if not (balances.fit(budget) and balances.fit_cap(budget, terms)):
+        rows.damaged()
 
 
 def _totals_agree(connection: sqlite3.Connection, state: LedgerState) -> bool:

@@ -18,7 +18,9 @@ from typing import NoReturn
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
-from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value, cost_value, pure_text
+from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value, cost_value, pure_text, ranges_text, ranges_value
+from lapwing.ledger.block_balances import standing_cost
+from lapwing.ledger.local.block_state import BlockState, block_state_text, block_state_value, charge_of, ranges_of
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Request, State, StoredAnswer
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord, kind_text, stored_record, stored_text
 from lapwing.ledger.workers import Worker
@@ -39,10 +41,12 @@ class LedgerState:
     closed: bool
     entries: int
     head: str
+    blocks: BlockState | None = None
+    """What blocks of time have; None of a data set without blocks."""
 
     @property
     def balance(self) -> Balance:
-        """The budget in force and what is spent of it."""
+        """The budget in force and what is spent of it; with blocks of time, by the standing block."""
         return Balance(budget=self.budget, ceiling=self.ceiling, spent=self.spent, closed=self.closed)
 
 
@@ -75,7 +79,7 @@ def start(connection: sqlite3.Connection, state: LedgerState) -> LedgerState:
     """Write the first state (no entries) and the entry that registers it."""
     connection.execute(
         "INSERT INTO ledger VALUES (1, :ledger_id, :source_id, :budget, :ceiling, :loss_spent, :loss_total, :loss_ceiling,"
-        " :delta_spent, :delta_total, :delta_ceiling, :pure_spent, :pure_total, :pure_ceiling, :closed, :entries, :head)",
+        " :delta_spent, :delta_total, :delta_ceiling, :pure_spent, :pure_total, :pure_ceiling, :closed, :entries, :head, :blocks)",
         state_columns(state),
     )
     return append(connection, state, kind=EntryKind.REGISTER, detail=f"registered {state.source_id}", evidence=budgets_digest(state))
@@ -89,11 +93,11 @@ def first_head(ledger_id: str, source_id: str) -> str:
 def read_state(connection: sqlite3.Connection) -> LedgerState:
     """The state row."""
     row = connection.execute(
-        "SELECT ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, pure_spent, closed, entries, head FROM ledger"
+        "SELECT ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, pure_spent, closed, entries, head, blocks FROM ledger"
     ).fetchone()
     if row is None:
         damaged()
-    ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, pure_spent, closed, entries, head = row
+    ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, pure_spent, closed, entries, head, blocks = row
     return LedgerState(
         ledger_id=ledger_id,
         source_id=source_id,
@@ -103,6 +107,7 @@ def read_state(connection: sqlite3.Connection) -> LedgerState:
         closed=bool(closed),
         entries=entries,
         head=head,
+        blocks=None if blocks is None else block_state_value(blocks),
     )
 
 
@@ -116,27 +121,34 @@ def append(
     charge_id: int | None = None,
     cost: Cost | None = None,
     evidence: str = "",
+    blocks: str | None = None,
 ) -> LedgerState:
-    """Write one entry together with the state it leads to: ``state`` (which may differ from the stored one) plus ``cost``."""
+    """Write one entry together with the state it leads to: ``state`` (which may differ from the stored one) plus ``cost``.
+
+    ``cost`` is what the standing block pays. With ``blocks`` (``ranges_text``) it is part of what blocks pay.
+    """
     cost = Cost.zero() if cost is None else cost
     entry_id = state.entries + 1
     loss, delta, pure = amount_text(cost.loss), amount_text(cost.delta), pure_text(cost)
     fields: list[str | int | None] = [entry_id, now_text(), kind.value, analyst, charge_id, loss, delta, detail, evidence]
-    head = chained_to(state.head, with_pure(fields, pure))
-    connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [*fields, pure, head])
+    head = chained_to(state.head, with_last(fields, pure, blocks))
+    connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [*fields, pure, head, blocks])
     after = replace(state, spent=state.spent + cost, entries=entry_id, head=head)
+    charge = None if state.blocks is None else charge_of(cost, blocks)
+    if state.blocks is not None and charge is not None:
+        after = replace(after, blocks=state.blocks.after(charge, restored=kind is EntryKind.RESTORE))
     connection.execute(
         "UPDATE ledger SET budget = :budget, ceiling = :ceiling, loss_spent = :loss_spent, loss_total = :loss_total,"
         " loss_ceiling = :loss_ceiling, delta_spent = :delta_spent, delta_total = :delta_total, delta_ceiling = :delta_ceiling,"
         " pure_spent = :pure_spent, pure_total = :pure_total, pure_ceiling = :pure_ceiling,"
-        " closed = :closed, entries = :entries, head = :head",
+        " closed = :closed, entries = :entries, head = :head, blocks = :blocks",
         state_columns(after),
     )
     return after
 
 
 def add_charge(connection: sqlite3.Connection, state: LedgerState, request: Request, worker_id: int) -> tuple[int, LedgerState]:
-    """A new reservation: the charge, its entry and the amount spent, together."""
+    """A new reservation: the charge with the cost of the plan, its entry with what each block pays, and the amount spent, together."""
     charge_id = connection.execute("SELECT coalesce(max(charge_id), 0) + 1 FROM charge").fetchone()[0]
     loss, delta, pure = amount_text(request.cost.loss), amount_text(request.cost.delta), pure_text(request.cost)
     fields = [charge_id, request.analyst, request.request_id, request.digest, request.version, request.summary, loss, delta]
@@ -153,8 +165,9 @@ def add_charge(connection: sqlite3.Connection, state: LedgerState, request: Requ
         detail=request.summary,
         analyst=request.analyst,
         charge_id=charge_id,
-        cost=request.cost,
-        evidence=digest_of(with_purchase(fields, pure, purchase)),
+        cost=standing_cost(request.ranges, request.cost),
+        evidence=digest_of(with_last(fields, pure, purchase)),
+        blocks=None if request.person is None else ranges_text(request.ranges, request.person),
     )
     return charge_id, after
 
@@ -251,7 +264,8 @@ def purchase_of(connection: sqlite3.Connection, charge_id: int) -> PurchaseRecor
 def spent_today(connection: sqlite3.Connection, analyst: str) -> Cost:
     """What this analyst was charged on this day (UTC) or a later one: setting the clock back does not give the same day twice."""
     charged = connection.execute(
-        "SELECT loss, delta, pure FROM entry WHERE at >= ? AND kind = ? AND analyst = ?",
+        "SELECT charge.loss, charge.delta, charge.pure FROM entry JOIN charge USING (charge_id)"
+        " WHERE entry.at >= ? AND entry.kind = ? AND entry.analyst = ?",
         [now_text()[:10], EntryKind.RESERVE.value, analyst],
     )
     return sum((cost_value(*amounts) for amounts in charged), Cost.zero())
@@ -259,6 +273,8 @@ def spent_today(connection: sqlite3.Connection, analyst: str) -> Cost:
 
 def paid_requests(connection: sqlite3.Connection) -> tuple[PaidRequest, ...]:
     """Every charge ever made, in order."""
+    charged = connection.execute("SELECT charge_id, blocks FROM entry WHERE kind = ? AND blocks IS NOT NULL", [EntryKind.RESERVE.value])
+    ranges = {charge_id: ranges_value(blocks) for charge_id, blocks in charged}
     return tuple(
         PaidRequest(
             request=Request(
@@ -269,6 +285,8 @@ def paid_requests(connection: sqlite3.Connection) -> tuple[PaidRequest, ...]:
                 version=version,
                 summary=summary,
                 purchase=stored_record(purchase),
+                ranges=ranges[charge_id][0] if charge_id in ranges else (),
+                person=ranges[charge_id][1] if charge_id in ranges else None,
             ),
             state=State(state),
             payload=None if payload is None else stored_answer(connection, charge_id).payload,
@@ -295,7 +313,8 @@ def add_worker(connection: sqlite3.Connection, worker: Worker) -> int:
 def newest_entries(connection: sqlite3.Connection, limit: int) -> tuple[Entry, ...]:
     """The history, newest first."""
     rows = connection.execute(
-        "SELECT entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail FROM entry ORDER BY entry_id DESC LIMIT ?", [limit]
+        "SELECT entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail, blocks FROM entry ORDER BY entry_id DESC LIMIT ?",
+        [limit],
     )
     return tuple(
         Entry(
@@ -306,8 +325,9 @@ def newest_entries(connection: sqlite3.Connection, limit: int) -> tuple[Entry, .
             charge_id=charge_id,
             cost=cost_value(loss, delta, pure),
             detail=detail,
+            ranges=ranges_of(blocks),
         )
-        for entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail in rows
+        for entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail, blocks in rows
     )
 
 
@@ -375,14 +395,12 @@ def _charges(connection: sqlite3.Connection, condition: str, parameters: list[st
     ]
 
 
-def with_pure(fields: list[str | int | None], pure: str | None) -> list[str | int | None]:
-    """The hashed fields: a pure amount comes last; without one, the list is the same as before pure amounts existed."""
+def with_last(fields: list[str | int | None], pure: str | None, last: str | None) -> list[str | int | None]:
+    """The hashed fields of an entry or charge. The pure amount comes after them, and then what came with a later format: the blocks of an
+    entry, the record of a charge. What is not there leaves the list as it was before it existed."""
+    if last is not None:
+        return [*fields, pure, last]
     return fields if pure is None else [*fields, pure]
-
-
-def with_purchase(fields: list[str | int | None], pure: str | None, purchase: str | None) -> list[str | int | None]:
-    """The hashed fields of a charge: its record comes last, after the pure amount or null; without a record, the list is as before."""
-    return with_pure(fields, pure) if purchase is None else [*fields, pure, purchase]
 
 
 def state_columns(state: LedgerState) -> dict[str, str | int | None]:
@@ -404,6 +422,7 @@ def state_columns(state: LedgerState) -> dict[str, str | int | None]:
         "closed": int(state.closed),
         "entries": state.entries,
         "head": state.head,
+        "blocks": None if state.blocks is None else block_state_text(state.blocks),
     }
 
 
