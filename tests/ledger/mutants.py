@@ -40,7 +40,7 @@ CHARGES_MAY_MOVE_AGAIN: Patch = (
 )
 KEYS_MAY_REPEAT: Patch = ("local/schema", "    UNIQUE (analyst, request_id),\n", "")
 TOTAL_MAY_BE_PASSED: Patch = ("local/schema", "CHECK (loss_spent <= loss_total OR (pure_spent", "CHECK (1 OR (pure_spent")
-NOT_VERIFIED: Patch = ("local/ledger", "state = rows.verified_state(connection)", "state = rows.read_state(connection)")
+NOT_VERIFIED: Patch = ("local/ledger", "state = verified_state(connection, self._book)", "state = rows.read_state(connection)")
 
 REFUND: Patch = (
     "local/rows",
@@ -54,20 +54,21 @@ REFUND: Patch = (
 NO_LOOKUP: Patch = ("local/ledger", "charge = rows.charge_by_key(connection, request.analyst, request.request_id)", "charge = None")
 ADMITS_ONE_MORE: Patch = (
     "local/ledger",
-    "_require_within(state, request.cost)",
-    "_require_within(state, Cost(loss=request.cost.loss - 1, delta=request.cost.delta))",
+    "decisions.require_within(state, standing_cost(request.ranges, request.cost))",
+    "decisions.require_within(state, Cost(loss=request.cost.loss - 1, delta=request.cost.delta))",
 )
 ENDED_CHARGES_COUNT_AS_OPEN: Patch = ("local/rows", " AND pure IS ? AND state = 'reserved' AND epoch = ?", " AND pure IS ? AND epoch = ?")
 ANYONE_MAY_SETTLE: Patch = ("local/rows", "AND state = 'reserved' AND epoch = ?", "AND state = 'reserved' AND epoch <> ? || 'x'")
 STALE_READ: Patch = (
     "local/ledger",
-    "        with self._database.write() as connection:\n            state = rows.read_state(connection)\n            _require_open(state)",
+    "        with self._database.write() as connection:\n            state = rows.read_state(connection)\n"
+    "            decisions.require_open(state)",
     "        with self._database.read() as connection:\n"
     "            stale = rows.read_state(connection)\n"
     "        __import__('time').sleep(0.02)\n"  # so that the others get in between on a busy machine too
     "        with self._database.write() as connection:\n"
     "            state = replace(rows.read_state(connection), spent=stale.spent)\n"
-    "            _require_open(state)",
+    "            decisions.require_open(state)",
 )
 REGISTRY_NOT_HELD: Patch = (
     "local/ledger",
@@ -95,20 +96,30 @@ SEEN_BY_THE_MODEL = [
     Mutant("anyone may settle", (ANYONE_MAY_SETTLE,)),
     Mutant("forfeits the living", (("local/ledger", "self._sweep(is_dead, ", "self._sweep(lambda worker: True, "),)),
     Mutant("does not sweep the dead", (NOT_SWEPT,)),
-    Mutant("waits for the dead", (("local/ledger", "if is_dead(charge.worker):", "if False:"),)),
+    Mutant("waits for the dead", (("local/decisions", "if is_dead(charge.worker):", "if False:"),)),
     Mutant("zero cost", (("limits", "if request.cost.loss == 0:", "if False:"),)),
-    Mutant("answers while closed", (("local/ledger", "            _require_open(state)\n            charge", "            charge"),)),
+    Mutant(
+        "answers while closed",
+        (("local/ledger", "            decisions.require_open(state)\n            charge", "            charge"),),
+    ),
     Mutant("incident leaves it open", (("local/ledger", "if incident and not state.closed:", "if False:"),)),
-    Mutant("any digest fits", (("local/ledger", "if charge.digest != digest:", "if False:"),)),
+    Mutant("any digest fits", (("local/decisions", "if charge.digest != digest:", "if False:"),)),
     Mutant(
         "budget below what is spent",
-        (("local/ledger", "if not admits(to, spent=state.spent, cost=Cost.zero()):", "if False:"), TOTAL_MAY_BE_PASSED),
+        (
+            (
+                "local/ledger",
+                "if not admits(to, spent=state.spent, cost=Cost.zero()) or not (balances is None or balances.fit(to)):",
+                "if False:",
+            ),
+            TOTAL_MAY_BE_PASSED,
+        ),
     ),
     Mutant("no ceiling", (("local/ledger", "limits.require_within(to, state.ceiling)", "pass"), TOTAL_MAY_BE_PASSED)),
     Mutant("finds the newest", (("local/rows", "entry.charge_id = c.charge_id) LIMIT 1", "entry.charge_id = c.charge_id) DESC LIMIT 1"),)),
 ]
 
-_DECISION = "_require_within(state, request.cost)"
+_DECISION = "decisions.require_within(state, standing_cost(request.ranges, request.cost))"
 _COUNTED = "after = replace(state, spent=state.spent + cost, entries=entry_id, head=head)"
 
 
@@ -117,7 +128,8 @@ def _counting(amount: str) -> Patch:
 
 
 def _deciding(condition: str) -> Patch:
-    return ("local/ledger", _DECISION, f"if not ({condition}):\n                raise BudgetRefused('budget-exceeded', 'mutated')")
+    refusal = "decisions.BudgetRefused('budget-exceeded', 'mutated')"
+    return ("local/ledger", _DECISION, f"if not ({condition}):\n                raise {refusal}")
 
 
 SEEN_WITH_AN_ORDER = [

@@ -214,6 +214,9 @@ SIZES = {
     "walks of the local ledger": Size(
         "walks of 200 steps along the model, of the ledger and of its mutants", 12, 60, "ledger/test_model.py"
     ),
+    "walks over blocks": Size(
+        "walks of 80 steps of a local ledger with blocks of time, for each account, and of its mutants", 4, 40, "ledger/test_block_model.py"
+    ),
     "walks of the ledger on PostgreSQL": Size("walks of 200 steps along the model", 4, 30, "ledger/test_postgres_model.py"),
     "walks of the policies": Size("walks of 200 steps along the model", 4, 30, "schedules/test_policy_model.py"),
     "crowds that faults are tried on": Size("of six: 1, 4 and 32 clients of 1 and 10 data sets", 3, 6, "faults/test_kills.py"),

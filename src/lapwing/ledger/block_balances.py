@@ -97,6 +97,15 @@ class Steps:
         each = zip(loss, delta, pure, unbounded, strict=True)
         return budget.pure_total is not None and all(admits(budget, spent=_cost(*amounts), cost=cost) for amounts in set(each))
 
+    def over(self, first: int, last: int) -> list[BlockCost]:
+        """Its steps from block ``first`` to block ``last``, those where it is zero too."""
+        _require_range(first, last)
+        place = bisect_right(self._starts, first) - 1
+        starts = [first, *(start for start in self._starts[place + 1 :] if start <= last)]
+        ends = [*(start - 1 for start in starts[1:]), last]
+        amounts = zip(*(values[place:] for values in self._amounts), strict=True)
+        return [BlockCost(start, end, _cost(*each)) for start, end, each in zip(starts, ends, amounts, strict=False)]
+
     def ranges(self) -> tuple[BlockCost, ...]:
         """The ranges where it is not zero."""
         found: list[BlockCost] = []
@@ -142,8 +151,8 @@ class BlockCharge:
 
     @classmethod
     def of(cls, ranges: Sequence[BlockCost], person: Cost | None, cost: Cost) -> BlockCharge:
-        """The charge of a request: one without ranges is paid by the standing block as a whole."""
-        of_time = tuple(each for each in ranges if each.first is not None)
+        """The charge of a request: one without ranges is paid by the standing block as a whole. Ranges of time do not overlap."""
+        of_time = tuple(sorted((each for each in ranges if each.first is not None), key=lambda each: _of(each.first)))
         return cls(of_time, cost if person is None else person, len(of_time) < len(ranges) or not ranges)
 
     def years(self, every: str) -> list[tuple[int, int]]:
@@ -187,9 +196,32 @@ class BlockBalances:
         cap = self.terms.person_budget(budget)
         return cap is None or all(self._years.admit(cap, first, last, charge.person) for first, last in charge.years(self.terms.every))
 
+    def fit(self, budget: Budget) -> bool:
+        """Whether no block has spent more than this budget."""
+        return self._blocks.admit(budget, BLOCK_MIN, BLOCK_MAX, Cost.zero())
+
+    def fit_cap(self, budget: Budget, terms: BlockTerms) -> bool:
+        """Whether no person has lost more over a year than the cap of these terms, if there is one."""
+        cap = terms.person_budget(budget)
+        return cap is None or self._years.admit(cap, BLOCK_MIN, BLOCK_MAX, Cost.zero())
+
+    def over(self, first: int, last: int) -> list[BlockCost]:
+        """What each of these blocks has spent; ranges that cover all of them."""
+        return self._blocks.over(first, last)
+
+    def least_of_a_person(self, years: Iterable[tuple[int, int]]) -> Cost:
+        """The least of each amount that one person has lost over any of these years, without a pure amount."""
+        found = [each.cost for first, last in years for each in self._years.over(first, last)]
+        return Cost(loss=min(cost.loss for cost in found), delta=min(cost.delta for cost in found))
+
     def spending(self) -> BlockSpending:
         """All of it, to read."""
         return BlockSpending(self.terms, self._blocks.ranges(), most_of(each.cost for each in self._years.ranges()))
+
+
+def standing_cost(ranges: Sequence[BlockCost], cost: Cost) -> Cost:
+    """What the standing block pays of a plan: all of it if the plan has no ranges."""
+    return cost if not ranges else sum((each.cost for each in ranges if each.first is None), Cost.zero())
 
 
 def most_of(costs: Iterable[Cost]) -> Cost:

@@ -5,12 +5,16 @@ A value that passes here can be stored as it is; one that does not is refused be
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context
 from fractions import Fraction
 
 from lapwing.errors import BudgetRefused, CatalogueError, LedgerError, Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Budget, Cost
+from lapwing.kernel.blocks import BlockCost
+from lapwing.ledger.block_balances import BLOCK_MAX, BLOCK_MIN
 from lapwing.ledger.protocol import Request
 from lapwing.prices import epsilon_for
 
@@ -99,6 +103,11 @@ def require_within(budget: Budget, ceiling: Budget) -> None:
         raise CatalogueError("budget-above-ceiling", "the budget is above the ceiling that was promised")
 
 
+def lowers(before: Budget, to: Budget) -> bool:
+    """Whether a total of the second budget is below that of the first, so that less may fit."""
+    return to.loss_total < before.loss_total or to.delta_total < before.delta_total or (to.pure_total or 0) < (before.pure_total or 0)
+
+
 def step_text(before: Budget, to: Budget) -> str:
     """The old and the new epsilon of a budget or ceiling, for its entry."""
     return f"epsilon {float(before.epsilon):g} to {float(to.epsilon):g}"
@@ -112,8 +121,22 @@ def require_request(request: Request) -> None:
         require_name(name)
     require_detail(request.summary)
     require_detail("" if request.purchase is None else request.purchase.text())
+    require_ranges(request.ranges, request.person)
     if type(request.version) is not int or not 0 <= request.version <= VERSION_MAX:
         raise Refused("request-invalid", "the version of a request must be a non-negative integer")
+
+
+def require_ranges(ranges: Sequence[BlockCost], person: Cost | None) -> None:
+    """Refuse ranges of blocks that no plan has: without a cost, overlapping, or without what a person loses by them."""
+    if (person is None) != (not ranges) or any(each.cost == Cost.zero() for each in ranges):
+        raise Refused("request-invalid", "a request over blocks of time says what each block of it pays, and what a person loses")
+    if any((each.first is None) != (each.last is None) for each in ranges) or sum(each.first is None for each in ranges) > 1:
+        raise Refused("request-invalid", "a range of blocks has a first and a last block, and tables without time are one block")
+    of_time = sorted((each.first, each.last) for each in ranges if each.first is not None and each.last is not None)
+    if any(not BLOCK_MIN <= first <= last <= BLOCK_MAX for first, last in of_time):
+        raise Refused("request-invalid", "a range of blocks is of blocks that a ledger can keep, the first before the last")
+    if any(second <= last for (_, last), (second, _) in itertools.pairwise(of_time)):
+        raise Refused("request-invalid", "two ranges of a request have a block of time in common")
 
 
 def require_payload(payload: bytes) -> None:

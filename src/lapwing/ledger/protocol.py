@@ -114,8 +114,10 @@ class Entry:
     """Empty for the owner's acts."""
     charge_id: int | None
     cost: Cost
-    """What this entry added to the amount spent."""
+    """What this entry added to the amount spent; with blocks of time, by the standing block."""
     detail: str
+    ranges: tuple[BlockCost, ...] = ()
+    """What it charged to each block of time, and to the standing block; empty if the standing block paid all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,24 +16,28 @@ import contextlib
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeAlias, assert_never
+from typing import Self, TypeAlias
 
 from lapwing.catalog import LimitsDecl
-from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
+from lapwing.errors import CatalogueError, LapwingError, LedgerError
 from lapwing.kernel.accounting import Budget, Cost, admits
+from lapwing.kernel.blocks import BlockCost
 from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger import limits
-from lapwing.ledger.local import deaths, registry, rows
+from lapwing.ledger.block_balances import BlockSpending, BlockTerms, standing_cost
+from lapwing.ledger.local import block_acts, deaths, decisions, registry, rows
 from lapwing.ledger.local.agreement import disagreements
+from lapwing.ledger.local.block_book import BlockBook
+from lapwing.ledger.local.replaying import verified_state
 from lapwing.ledger.local.restoring import restored
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import Database, create_database, exclusive, open_database
-from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, State, StoredAnswer
+from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, StoredAnswer
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.ledger.workers import Worker, current_worker, is_dead
 from lapwing.receipts import ReceiptStatement
@@ -48,10 +52,11 @@ class LocalLedger:
     After a fork the child gets its own connection and its own identity at its first use; it cannot settle what its parent reserved.
     """
 
-    __slots__ = ("_allowed", "_database", "_fingerprint", "_home", "_path", "_registry", "_source_id", "_worker")
+    __slots__ = ("_allowed", "_book", "_database", "_fingerprint", "_home", "_path", "_registry", "_source_id", "_worker")
 
     def __init__(self, path: Path, *, home: Path, source_id: str, fingerprint: str | None, allowed: LimitsDecl) -> None:
         self._allowed = allowed
+        self._book = BlockBook()
         self._path = path
         self._home = home
         self._source_id = source_id
@@ -158,7 +163,7 @@ class LocalLedger:
         """Close this connection and forfeit its open reservations; in a forked child, the parent's reservations stay."""
         try:
             if self._database.is_usable:
-                self._sweep(lambda worker: worker.epoch == self._worker.epoch, _forfeit_at_the_end)
+                self._sweep(lambda worker: worker.epoch == self._worker.epoch, decisions.forfeit_at_the_end)
         finally:
             self._database.close()
             self._registry.close()
@@ -199,24 +204,28 @@ class LocalLedger:
         """The decision and the charge, as one transaction; durable when this returns."""
         with self._database.write() as connection:
             state = rows.read_state(connection)
-            _require_open(state)
+            decisions.require_open(state)
             charge = rows.charge_by_key(connection, request.analyst, request.request_id)
             if charge is not None:
-                return _seen_before(connection, state, charge, request.digest)
+                return decisions.seen_before(connection, state, charge, request.digest)
             self._require_allowed(connection, state, request.analyst, request.cost)
-            _require_within(state, request.cost)
+            decisions.require_within(state, standing_cost(request.ranges, request.cost))
+            balances = self._book.balances(connection, state)
+            decisions.require_blocks_pay(state, balances, request.cost, request.ranges, request.person)
             worker_id = rows.add_worker(connection, self._worker)
             charge_id, _ = rows.add_charge(connection, state, request, worker_id)
             return issue(charge_id, request.digest, request.cost)
 
-    def require_payable(self, analyst: str, cost: Cost) -> None:
+    def require_payable(self, analyst: str, cost: Cost, ranges: Sequence[BlockCost] = (), person: Cost | None = None) -> None:
         """Refuse for the same reasons as :meth:`reserve` would refuse a new request; charges nothing."""
+        limits.require_ranges(ranges, person)
         self._require_own_process()
         with self._database.read() as connection:
             state = rows.read_state(connection)
-            _require_open(state)
+            decisions.require_open(state)
             self._require_allowed(connection, state, analyst, cost)
-            _require_within(state, cost)
+            decisions.require_within(state, standing_cost(ranges, cost))
+            decisions.require_blocks_pay(state, self._book.balances(connection, state), cost, ranges, person)
 
     def _require_allowed(self, connection: sqlite3.Connection, state: LedgerState, analyst: str, cost: Cost) -> None:
         """Apply the limits of a statement and of the analyst's day. They refuse more than the budget does, never less."""
@@ -239,7 +248,7 @@ class LocalLedger:
             if self._is_open(connection, permit):
                 rows.settle(connection, rows.read_state(connection), permit.charge_id, payload=payload, detail="")
             elif not rows.is_committed(connection, charge_id=permit.charge_id, payload=payload, epoch=self._worker.epoch):
-                raise _not_open()
+                raise decisions.not_open()
 
     def forfeit(self, permit: Permit, *, incident: bool) -> None:
         """Close a charge without an answer; it stays spent. ``incident`` closes the data set too, even if the charge was closed already."""
@@ -254,7 +263,7 @@ class LocalLedger:
         if incident:
             self._anchor()
         if not was_open:
-            raise _not_open()
+            raise decisions.not_open()
 
     def statement(self, charge_id: int) -> ReceiptStatement:
         """The statement of the receipt for a committed answer."""
@@ -321,10 +330,32 @@ class LocalLedger:
         with self._database.write() as connection:
             state = rows.read_state(connection)
             limits.require_within(to, state.ceiling)
-            if not admits(to, spent=state.spent, cost=Cost.zero()):
+            # A budget that is lower nowhere leaves every block as it is: within its budget, or charged again beyond it.
+            balances = self._book.balances(connection, state) if limits.lowers(state.budget, to) else None
+            if not admits(to, spent=state.spent, cost=Cost.zero()) or not (balances is None or balances.fit(to)):
                 raise CatalogueError("budget-below-spent", "the budget cannot be lowered below what is already spent")
             state = replace(state, budget=to)
             rows.append(connection, state, kind=EntryKind.BUDGET, detail=reason, evidence=rows.budgets_digest(state))
+        self._anchor()
+
+    def blocks(self) -> BlockSpending | None:
+        """What blocks of time have spent, and what one person has lost; None of a data set without blocks."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            balances = self._book.balances(connection, rows.read_state(connection))
+            return None if balances is None else balances.spending()
+
+    def declare_blocks(self, terms: BlockTerms, *, read: tuple[int, int] | None, units: int, reason: str) -> None:
+        """As :meth:`lapwing.ledger.protocol.Ledger.declare_blocks`. The terms that are in force already change nothing."""
+        limits.require_reason(True, reason)
+        self._require_own_process()
+        with self._database.write() as connection:
+            state = rows.read_state(connection)
+            balances = self._book.balances(connection, state)
+            if state.blocks is None or balances is None:
+                block_acts.declare(connection, state, terms, read=read, units=units, reason=reason)
+            else:
+                block_acts.change_cap(connection, state, state.blocks, balances, terms, reason=reason)
         self._anchor()
 
     def raise_ceiling(self, to: Budget, *, reason: str) -> None:
@@ -381,6 +412,7 @@ class LocalLedger:
 
     def _connect(self, *, override_reason: str | None) -> None:
         self._database = open_database(self._path, LEDGER_FORMAT)
+        self._book = BlockBook()
         try:
             self._registry = registry.open_registry(self._home)
             try:
@@ -397,7 +429,7 @@ class LocalLedger:
     def _check(self, override_reason: str | None) -> None:
         """Require that the ledger is consistent and agrees with the registry, or that the owner overrides the disagreements."""
         with self._database.read() as connection:
-            state = rows.verified_state(connection)
+            state = verified_state(connection, self._book)
         if state.source_id != self._source_id:
             raise LedgerError("ledger-source-mismatch", "the ledger belongs to another source", hint="open the ledger of this source")
         # The registry is read first: the ledger may grow meanwhile, and being ahead of its anchor is not a disagreement.
@@ -451,40 +483,3 @@ class LocalLedger:
             for charge in rows.open_charges(connection):
                 if is_over(charge.worker):
                     state = forfeit(connection, state, charge.charge_id, charge.worker)
-
-
-def _require_open(state: LedgerState) -> None:
-    if state.closed:
-        raise Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
-
-
-def _require_within(state: LedgerState, cost: Cost) -> None:
-    if not admits(state.budget, spent=state.spent, cost=cost):
-        raise BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint="ask for less, or ask the data owner")
-
-
-def _forfeit_at_the_end(connection: sqlite3.Connection, state: LedgerState, charge_id: int, _worker: Worker) -> LedgerState:
-    return rows.settle(connection, state, charge_id, payload=None, detail="the process ended its use of the ledger")
-
-
-def _seen_before(connection: sqlite3.Connection, state: LedgerState, charge: rows.Charge, digest: str) -> StoredAnswer | LapwingError:
-    """The outcome for a key that was used before. A refusal is returned, not raised, so that the forfeit of a dead process is kept."""
-    if charge.digest != digest:
-        return Refused("request-mismatch", "this request id was used for another request", hint="use a new request id")
-    forfeited = Refused("request-forfeited", "this request was charged and ended without an answer", hint="use a new request id")
-    match charge.state:
-        case State.COMMITTED:
-            return rows.stored_answer(connection, charge.charge_id)
-        case State.FORFEITED:
-            return forfeited
-        case State.RESERVED:
-            if is_dead(charge.worker):
-                deaths.forfeit_of(connection, state, charge.charge_id, charge.worker)
-                return forfeited
-            return Refused("request-in-progress", "this request is being answered", hint="ask again later")
-        case never:
-            assert_never(never)
-
-
-def _not_open() -> LedgerError:
-    return LedgerError("charge-not-open", "this process has no such open charge; its answer must not be sent")

@@ -21,6 +21,7 @@ from pathlib import Path
 from lapwing.errors import CatalogueError, LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import amount_text, budget_text, budget_value, cost_value, pure_text
+from lapwing.ledger.local.block_state import BlockState, block_state_text, block_state_value
 from lapwing.ledger.local.rows import ON_SERVER, LedgerState, now_text
 from lapwing.ledger.local.schema import REGISTRY_FORMAT
 from lapwing.ledger.local.sqlite_file import Database, create_database, open_database
@@ -43,6 +44,8 @@ class Anchor:
     ceiling: Budget
     spent: Cost
     closed: bool
+    blocks: BlockState | None = None
+    """What blocks of time have; None of a data set without blocks."""
 
 
 def anchor_of(state: LedgerState, ledger_path: Path) -> Anchor:
@@ -57,6 +60,7 @@ def anchor_of(state: LedgerState, ledger_path: Path) -> Anchor:
         ceiling=state.ceiling,
         spent=state.spent,
         closed=state.closed,
+        blocks=state.blocks,
     )
 
 
@@ -103,6 +107,7 @@ def find_anchor(connection: sqlite3.Connection, source_id: str) -> Anchor | None
         budget, ceiling = budget_value(fields["budget"]), budget_value(fields["ceiling"])
         spent = cost_value(amount_text(int(fields["loss_spent"])), amount_text(int(fields["delta_spent"])), fields.get("pure_spent"))
         closed = bool(fields["closed"])
+        blocks = block_state_value(fields["blocks"]) if "blocks" in fields else None
     except (ValueError, KeyError, TypeError) as error:
         raise LedgerError("ledger-damaged", "the registry holds a state that cannot be read") from error
     return Anchor(
@@ -115,6 +120,7 @@ def find_anchor(connection: sqlite3.Connection, source_id: str) -> Anchor | None
         ceiling=ceiling,
         spent=spent,
         closed=closed,
+        blocks=blocks,
     )
 
 
@@ -128,6 +134,8 @@ def put_anchor(connection: sqlite3.Connection, anchor: Anchor) -> None:
         "loss_spent": str(anchor.spent.loss),
         "pure_spent": pure_text(anchor.spent),
     }
+    if anchor.blocks is not None:  # the state of a data set without blocks keeps its original format
+        state["blocks"] = block_state_text(anchor.blocks)
     connection.execute(
         "INSERT INTO source VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (source_id) DO UPDATE SET"
         " ledger_id = excluded.ledger_id, ledger_path = excluded.ledger_path, entries = excluded.entries,"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost, admits
-from lapwing.ledger.amounts import cost_value, lost_between
-from lapwing.ledger.local import registry, rows
+from lapwing.ledger.amounts import lost_between
+from lapwing.ledger.local import block_losses, registry, rows
+from lapwing.ledger.local.block_state import Tally
 from lapwing.ledger.local.registry import Anchor
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.local.schema import LEDGER_FORMAT
@@ -25,37 +26,47 @@ def restored(connection: sqlite3.Connection, state: LedgerState, anchor: Anchor,
     """Charge again what the file has lost, as one amount: the anchor records the spending, the budget, and whether the data set was closed.
 
     The anchor's amount includes all that a state before the anchor had spent. It does not include what a file spent after another registry
-    had adopted it, nor what another ledger spent; these amounts are added to it.
+    had adopted it, nor what another ledger spent; these amounts are added to it. The same holds of what blocks of time have spent.
     """
-    if anchor.ledger_id == state.ledger_id:
-        lost = lost_between(_spent_here(connection, state, acts), anchor.spent)
+    is_same = anchor.ledger_id == state.ledger_id
+    held, whole = _held_here(connection, state, acts)
+    if is_same:
         state = replace(state, budget=anchor.budget, ceiling=anchor.ceiling)
     else:
-        lost = anchor.spent
+        held = Tally()
+    lost = lost_between(held.spent, anchor.spent)
     if not admits(state.budget, spent=state.spent, cost=lost):
         message = "together, this ledger and the one in the registry have spent more than the budget"
         raise LedgerError("ledger-superseded", message, hint="use the other ledger, if it has budget left")
-    detail = "charges made after the restored state" if anchor.ledger_id == state.ledger_id else "charges made in another ledger"
-    state = rows.append(connection, state, kind=EntryKind.RESTORE, detail=detail, cost=lost, evidence=rows.budgets_digest(state))
+    detail = "charges made after the restored state" if is_same else "charges made in another ledger"
+    if anchor.blocks is not None:
+        state = block_losses.joined(connection, state, anchor.blocks, held=held, whole=whole, is_same=is_same)
+        state = block_losses.charge_again(connection, state, anchor.blocks, held, anchor.budget, standing=lost, detail=detail)
+    elif state.blocks is not None and lost != Cost.zero():
+        raise block_losses.apart("the ledger in the registry has spent budget without blocks of time, which this one has")
+    else:
+        state = rows.append(connection, state, kind=EntryKind.RESTORE, detail=detail, cost=lost, evidence=rows.budgets_digest(state))
     if anchor.closed and not state.closed:
         state = rows.append(connection, replace(state, closed=True), kind=EntryKind.CLOSE, detail="closed before the ledger was restored")
     return state
 
 
-def _spent_here(connection: sqlite3.Connection, state: LedgerState, acts: AbstractSet[str]) -> Cost:
-    """What the file had spent before a registry other than this one (``acts``) adopted it, or in total if none did.
+def _held_here(connection: sqlite3.Connection, state: LedgerState, acts: AbstractSet[str]) -> tuple[Tally, Tally]:
+    """What the file had before a registry other than this one (``acts``) adopted it, or in total if none did; and what it has in total.
 
     After an override by this registry, everything before it belongs to the anchor's history. The newest entry is the one being written.
     """
-    spent, before = Cost.zero(), None
-    entries = connection.execute("SELECT kind, detail, loss, delta, pure FROM entry WHERE entry_id < ? ORDER BY entry_id", [state.entries])
-    for kind, detail, loss, delta, pure in entries:
+    whole, before = Tally(), None
+    entries = connection.execute(
+        "SELECT kind, detail, evidence, blocks, loss, delta, pure FROM entry WHERE entry_id < ? ORDER BY entry_id", [state.entries]
+    )
+    for kind, detail, evidence, blocks, *amounts in entries:
         if kind == EntryKind.OVERRIDE and detail in acts:
             before = None
         elif kind == EntryKind.OVERRIDE and detail.startswith(_ADOPTED) and before is None:
-            before = spent
-        spent += cost_value(loss, delta, pure)
-    return spent if before is None else before
+            before = whole.copy()
+        whole.add(rows.kind_of(kind), amounts, evidence, blocks)
+    return (whole if before is None else before), whole
 
 
 def require_none_lost(source_id: str, *, home: Path | None) -> None:

@@ -14,11 +14,13 @@ import json
 import sqlite3
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import NoReturn, assert_never
+from typing import NoReturn
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
-from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value, cost_value, pure_text
+from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value, cost_value, pure_text, ranges_text, ranges_value
+from lapwing.ledger.block_balances import standing_cost
+from lapwing.ledger.local.block_state import BlockState, block_state_text, block_state_value, charge_of, ranges_of
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Request, State, StoredAnswer
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord, kind_text, stored_record, stored_text
 from lapwing.ledger.workers import Worker
@@ -39,10 +41,12 @@ class LedgerState:
     closed: bool
     entries: int
     head: str
+    blocks: BlockState | None = None
+    """What blocks of time have; None of a data set without blocks."""
 
     @property
     def balance(self) -> Balance:
-        """The budget in force and what is spent of it."""
+        """The budget in force and what is spent of it; with blocks of time, by the standing block."""
         return Balance(budget=self.budget, ceiling=self.ceiling, spent=self.spent, closed=self.closed)
 
 
@@ -75,25 +79,25 @@ def start(connection: sqlite3.Connection, state: LedgerState) -> LedgerState:
     """Write the first state (no entries) and the entry that registers it."""
     connection.execute(
         "INSERT INTO ledger VALUES (1, :ledger_id, :source_id, :budget, :ceiling, :loss_spent, :loss_total, :loss_ceiling,"
-        " :delta_spent, :delta_total, :delta_ceiling, :pure_spent, :pure_total, :pure_ceiling, :closed, :entries, :head)",
-        _state_columns(state),
+        " :delta_spent, :delta_total, :delta_ceiling, :pure_spent, :pure_total, :pure_ceiling, :closed, :entries, :head, :blocks)",
+        state_columns(state),
     )
     return append(connection, state, kind=EntryKind.REGISTER, detail=f"registered {state.source_id}", evidence=budgets_digest(state))
 
 
 def first_head(ledger_id: str, source_id: str) -> str:
     """What the first entry is chained to."""
-    return _digest(["lapwing ledger", ledger_id, source_id])
+    return digest_of(["lapwing ledger", ledger_id, source_id])
 
 
 def read_state(connection: sqlite3.Connection) -> LedgerState:
     """The state row."""
     row = connection.execute(
-        "SELECT ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, pure_spent, closed, entries, head FROM ledger"
+        "SELECT ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, pure_spent, closed, entries, head, blocks FROM ledger"
     ).fetchone()
     if row is None:
-        _damaged()
-    ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, pure_spent, closed, entries, head = row
+        damaged()
+    ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, pure_spent, closed, entries, head, blocks = row
     return LedgerState(
         ledger_id=ledger_id,
         source_id=source_id,
@@ -103,6 +107,7 @@ def read_state(connection: sqlite3.Connection) -> LedgerState:
         closed=bool(closed),
         entries=entries,
         head=head,
+        blocks=None if blocks is None else block_state_value(blocks),
     )
 
 
@@ -116,27 +121,34 @@ def append(
     charge_id: int | None = None,
     cost: Cost | None = None,
     evidence: str = "",
+    blocks: str | None = None,
 ) -> LedgerState:
-    """Write one entry together with the state it leads to: ``state`` (which may differ from the stored one) plus ``cost``."""
+    """Write one entry together with the state it leads to: ``state`` (which may differ from the stored one) plus ``cost``.
+
+    ``cost`` is what the standing block pays. With ``blocks`` (``ranges_text``) it is part of what blocks pay.
+    """
     cost = Cost.zero() if cost is None else cost
     entry_id = state.entries + 1
     loss, delta, pure = amount_text(cost.loss), amount_text(cost.delta), pure_text(cost)
     fields: list[str | int | None] = [entry_id, now_text(), kind.value, analyst, charge_id, loss, delta, detail, evidence]
-    head = _chained(state.head, _with_pure(fields, pure))
-    connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [*fields, pure, head])
+    head = chained_to(state.head, with_last(fields, pure, blocks))
+    connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [*fields, pure, head, blocks])
     after = replace(state, spent=state.spent + cost, entries=entry_id, head=head)
+    charge = None if state.blocks is None else charge_of(cost, blocks)
+    if state.blocks is not None and charge is not None:
+        after = replace(after, blocks=state.blocks.after(charge, restored=kind is EntryKind.RESTORE))
     connection.execute(
         "UPDATE ledger SET budget = :budget, ceiling = :ceiling, loss_spent = :loss_spent, loss_total = :loss_total,"
         " loss_ceiling = :loss_ceiling, delta_spent = :delta_spent, delta_total = :delta_total, delta_ceiling = :delta_ceiling,"
         " pure_spent = :pure_spent, pure_total = :pure_total, pure_ceiling = :pure_ceiling,"
-        " closed = :closed, entries = :entries, head = :head",
-        _state_columns(after),
+        " closed = :closed, entries = :entries, head = :head, blocks = :blocks",
+        state_columns(after),
     )
     return after
 
 
 def add_charge(connection: sqlite3.Connection, state: LedgerState, request: Request, worker_id: int) -> tuple[int, LedgerState]:
-    """A new reservation: the charge, its entry and the amount spent, together."""
+    """A new reservation: the charge with the cost of the plan, its entry with what each block pays, and the amount spent, together."""
     charge_id = connection.execute("SELECT coalesce(max(charge_id), 0) + 1 FROM charge").fetchone()[0]
     loss, delta, pure = amount_text(request.cost.loss), amount_text(request.cost.delta), pure_text(request.cost)
     fields = [charge_id, request.analyst, request.request_id, request.digest, request.version, request.summary, loss, delta]
@@ -153,8 +165,9 @@ def add_charge(connection: sqlite3.Connection, state: LedgerState, request: Requ
         detail=request.summary,
         analyst=request.analyst,
         charge_id=charge_id,
-        cost=request.cost,
-        evidence=_digest(_with_purchase(fields, pure, purchase)),
+        cost=standing_cost(request.ranges, request.cost),
+        evidence=digest_of(with_last(fields, pure, purchase)),
+        blocks=None if request.person is None else ranges_text(request.ranges, request.person),
     )
     return charge_id, after
 
@@ -207,7 +220,7 @@ def stored_answer(connection: sqlite3.Connection, charge_id: int) -> StoredAnswe
     """The answer of a committed charge, checked against the digest that was stored with it."""
     row = connection.execute("SELECT payload, payload_digest FROM charge WHERE charge_id = ?", [charge_id]).fetchone()
     if row is None or row[0] is None or hashlib.sha256(row[0]).hexdigest() != row[1]:
-        _damaged()
+        damaged()
     return StoredAnswer(charge_id=charge_id, payload=row[0])
 
 
@@ -251,7 +264,8 @@ def purchase_of(connection: sqlite3.Connection, charge_id: int) -> PurchaseRecor
 def spent_today(connection: sqlite3.Connection, analyst: str) -> Cost:
     """What this analyst was charged on this day (UTC) or a later one: setting the clock back does not give the same day twice."""
     charged = connection.execute(
-        "SELECT loss, delta, pure FROM entry WHERE at >= ? AND kind = ? AND analyst = ?",
+        "SELECT charge.loss, charge.delta, charge.pure FROM entry JOIN charge USING (charge_id)"
+        " WHERE entry.at >= ? AND entry.kind = ? AND entry.analyst = ?",
         [now_text()[:10], EntryKind.RESERVE.value, analyst],
     )
     return sum((cost_value(*amounts) for amounts in charged), Cost.zero())
@@ -259,6 +273,8 @@ def spent_today(connection: sqlite3.Connection, analyst: str) -> Cost:
 
 def paid_requests(connection: sqlite3.Connection) -> tuple[PaidRequest, ...]:
     """Every charge ever made, in order."""
+    charged = connection.execute("SELECT charge_id, blocks FROM entry WHERE kind = ? AND blocks IS NOT NULL", [EntryKind.RESERVE.value])
+    ranges = {charge_id: ranges_value(blocks) for charge_id, blocks in charged}
     return tuple(
         PaidRequest(
             request=Request(
@@ -269,6 +285,8 @@ def paid_requests(connection: sqlite3.Connection) -> tuple[PaidRequest, ...]:
                 version=version,
                 summary=summary,
                 purchase=stored_record(purchase),
+                ranges=ranges[charge_id][0] if charge_id in ranges else (),
+                person=ranges[charge_id][1] if charge_id in ranges else None,
             ),
             state=State(state),
             payload=None if payload is None else stored_answer(connection, charge_id).payload,
@@ -295,19 +313,21 @@ def add_worker(connection: sqlite3.Connection, worker: Worker) -> int:
 def newest_entries(connection: sqlite3.Connection, limit: int) -> tuple[Entry, ...]:
     """The history, newest first."""
     rows = connection.execute(
-        "SELECT entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail FROM entry ORDER BY entry_id DESC LIMIT ?", [limit]
+        "SELECT entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail, blocks FROM entry ORDER BY entry_id DESC LIMIT ?",
+        [limit],
     )
     return tuple(
         Entry(
             entry_id=entry_id,
             at=at,
-            kind=_kind(kind),
+            kind=kind_of(kind),
             analyst=analyst,
             charge_id=charge_id,
             cost=cost_value(loss, delta, pure),
             detail=detail,
+            ranges=ranges_of(blocks),
         )
-        for entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail in rows
+        for entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail, blocks in rows
     )
 
 
@@ -347,67 +367,14 @@ def head_at(connection: sqlite3.Connection, entry_id: int) -> str | None:
 
 def budgets_digest(state: LedgerState) -> str:
     """The digest that an entry holds of the budget and ceiling in force after it."""
-    return _digest([budget_text(state.budget), budget_text(state.ceiling)])
+    return digest_of([budget_text(state.budget), budget_text(state.ceiling)])
 
 
-def verified_state(connection: sqlite3.Connection) -> LedgerState:
-    """The state row, checked against the state derived from all entries; any difference is a damaged ledger. Linear in the entries."""
-    state = read_state(connection)
-    head, count, spent, closed, budgets = first_head(state.ledger_id, state.source_id), 0, Cost.zero(), False, ""
-    ends: dict[int, tuple[State, str]] = {}
-    reserved: dict[int, str] = {}
-    for *fields, pure, chained in connection.execute("SELECT * FROM entry ORDER BY entry_id"):
-        entry_id, _, kind, _, charge_id, loss, delta, _, evidence = fields
-        count += 1
-        head = _chained(head, _with_pure(fields, pure))
-        if entry_id != count or chained != head:
-            _damaged()
-        spent += cost_value(loss, delta, pure)
-        match kind := _kind(kind):
-            case EntryKind.RESERVE:
-                reserved[charge_id], ends[charge_id] = evidence, (State.RESERVED, "")
-            case EntryKind.COMMIT | EntryKind.FORFEIT:
-                if ends.get(charge_id) != (State.RESERVED, ""):
-                    _damaged()
-                ends[charge_id] = (State.COMMITTED if kind == EntryKind.COMMIT else State.FORFEITED, evidence)
-            case EntryKind.CLOSE | EntryKind.REOPEN:
-                closed = kind == EntryKind.CLOSE
-            case EntryKind.REGISTER | EntryKind.BUDGET | EntryKind.CEILING | EntryKind.RESTORE:
-                budgets = evidence
-            case EntryKind.OVERRIDE | EntryKind.VERSION | EntryKind.RETIRE | EntryKind.POLICY | EntryKind.PROPOSE | EntryKind.DENY:
-                pass
-            case never:
-                assert_never(never)
-    derived = replace(state, spent=spent, closed=closed, entries=count, head=head)
-    if derived != state or budgets != budgets_digest(state) or not _totals_agree(connection, state):
-        _damaged()
-    for *fields, pure, purchase, charge_state, payload_digest in connection.execute(
-        "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, purchase, state, payload_digest FROM charge"
-    ):
-        charge_id = fields[0]
-        if reserved.pop(charge_id, None) != _digest(_with_purchase(fields, pure, purchase)) or ends[charge_id] != (
-            State(charge_state),
-            payload_digest or "",
-        ):
-            _damaged()
-    if reserved:
-        _damaged()
-    return state
-
-
-def _kind(text: str) -> EntryKind:
+def kind_of(text: str) -> EntryKind:
     try:
         return EntryKind(text)
     except ValueError:
-        _damaged()
-
-
-def _totals_agree(connection: sqlite3.Connection, state: LedgerState) -> bool:
-    """The totals the constraints compare are those of the budget the code decides by."""
-    expected = _state_columns(state)
-    names = ("loss_total", "loss_ceiling", "delta_total", "delta_ceiling", "pure_total", "pure_ceiling")
-    row = connection.execute(f"SELECT {', '.join(names)} FROM ledger").fetchone()
-    return bool(tuple(expected[name] for name in names) == row)
+        damaged()
 
 
 def _charges(connection: sqlite3.Connection, condition: str, parameters: list[str]) -> list[Charge]:
@@ -428,17 +395,15 @@ def _charges(connection: sqlite3.Connection, condition: str, parameters: list[st
     ]
 
 
-def _with_pure(fields: list[str | int | None], pure: str | None) -> list[str | int | None]:
-    """The hashed fields: a pure amount comes last; without one, the list is the same as before pure amounts existed."""
+def with_last(fields: list[str | int | None], pure: str | None, last: str | None) -> list[str | int | None]:
+    """The hashed fields of an entry or charge. The pure amount comes after them, and then what came with a later format: the blocks of an
+    entry, the record of a charge. What is not there leaves the list as it was before it existed."""
+    if last is not None:
+        return [*fields, pure, last]
     return fields if pure is None else [*fields, pure]
 
 
-def _with_purchase(fields: list[str | int | None], pure: str | None, purchase: str | None) -> list[str | int | None]:
-    """The hashed fields of a charge: its record comes last, after the pure amount or null; without a record, the list is as before."""
-    return _with_pure(fields, pure) if purchase is None else [*fields, pure, purchase]
-
-
-def _state_columns(state: LedgerState) -> dict[str, str | int | None]:
+def state_columns(state: LedgerState) -> dict[str, str | int | None]:
     spent, total, most = state.spent.pure, state.budget.pure_total, state.ceiling.pure_total
     return {
         "ledger_id": state.ledger_id,
@@ -457,16 +422,17 @@ def _state_columns(state: LedgerState) -> dict[str, str | int | None]:
         "closed": int(state.closed),
         "entries": state.entries,
         "head": state.head,
+        "blocks": None if state.blocks is None else block_state_text(state.blocks),
     }
 
 
-def _chained(previous: str, fields: list[str | int | None]) -> str:
-    return _digest([previous, *fields])
+def chained_to(previous: str, fields: list[str | int | None]) -> str:
+    return digest_of([previous, *fields])
 
 
-def _digest(fields: list[str | int | None] | list[str]) -> str:
+def digest_of(fields: list[str | int | None] | list[str]) -> str:
     return hashlib.sha256(_CANONICAL.encode(fields).encode("ascii")).hexdigest()
 
 
-def _damaged() -> NoReturn:
+def damaged() -> NoReturn:
     raise LedgerError("ledger-damaged", "the ledger is inconsistent", hint="restore a backup, then open it with an override")

@@ -9,6 +9,7 @@ exceeds every total, and a pure total of NULL means that there is none: only an 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lapwing.ledger.amounts import AMOUNT_DIGITS
@@ -28,6 +29,9 @@ def _digits_or_null(column: str) -> str:
 _PURCHASE = ", purchase TEXT CHECK (length(purchase) > 0)"
 """The column of format 3, spelled as SQLite stores a column that was added to a table."""
 _STAYS = " OR NEW.purchase IS NOT OLD.purchase"
+_BLOCKS = ", blocks TEXT CHECK (length(blocks) > 0)"
+"""The column of format 4, of the ledger row and of entries, spelled like the one before."""
+_DECLARED = " OR (OLD.blocks IS NOT NULL AND NEW.blocks IS NULL)"
 _LEDGER_TABLES = f"""
 CREATE TABLE ledger (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -46,7 +50,7 @@ CREATE TABLE ledger (
     pure_ceiling TEXT CHECK ({_digits_or_null("pure_ceiling")}),
     closed INTEGER NOT NULL CHECK (closed IN (0, 1)),
     entries INTEGER NOT NULL CHECK (entries >= 0),
-    head TEXT NOT NULL,
+    head TEXT NOT NULL{_BLOCKS},
     CHECK (loss_spent <= loss_total OR (pure_spent IS NOT NULL AND pure_total IS NOT NULL AND pure_spent <= pure_total)),
     CHECK (loss_total <= loss_ceiling),
     CHECK ((pure_total IS NULL) = (pure_ceiling IS NULL) AND (pure_total IS NULL OR pure_total <= pure_ceiling)),
@@ -97,7 +101,7 @@ CREATE TABLE entry (
     evidence TEXT NOT NULL,
     pure TEXT CHECK ({_digits_or_null("pure")}),
     chained TEXT NOT NULL
-) STRICT;
+{_BLOCKS}) STRICT;
 """
 
 _LEDGER_RULES = f"""
@@ -110,7 +114,7 @@ WHEN NEW.ledger_id <> OLD.ledger_id OR NEW.source_id <> OLD.source_id
     OR NEW.loss_ceiling < OLD.loss_ceiling OR NEW.delta_ceiling < OLD.delta_ceiling
     OR (OLD.pure_spent IS NULL AND NEW.pure_spent IS NOT NULL) OR NEW.pure_spent < OLD.pure_spent
     OR (NEW.pure_ceiling IS NULL) <> (OLD.pure_ceiling IS NULL) OR NEW.pure_ceiling < OLD.pure_ceiling
-    OR NEW.entries < OLD.entries
+    OR NEW.entries < OLD.entries{_DECLARED}
 BEGIN SELECT RAISE(ABORT, 'what is spent never goes down'); END;
 
 CREATE TRIGGER charge_kept BEFORE DELETE ON charge
@@ -182,7 +186,9 @@ BEGIN SELECT RAISE(ABORT, 'an act is never changed'); END;
 """
 
 
-_TABLES_2, _RULES_2 = _LEDGER_TABLES.replace(_PURCHASE, ""), _LEDGER_RULES.replace(_STAYS, "")
+_TABLES_3, _RULES_3 = _LEDGER_TABLES.replace(_BLOCKS, ""), _LEDGER_RULES.replace(_DECLARED, "")
+"""The statements of format 3, which knew no blocks of time."""
+_TABLES_2, _RULES_2 = _TABLES_3.replace(_PURCHASE, ""), _RULES_3.replace(_STAYS, "")
 """The statements of format 2, whose charges had no records."""
 
 
@@ -191,15 +197,27 @@ def _from_format_1(connection: sqlite3.Connection) -> None:
 
 
 def _from_format_2(connection: sqlite3.Connection) -> None:
-    """Add the column and replace the trigger. No row changes: existing charges have no record."""
-    connection.execute(f"ALTER TABLE charge ADD COLUMN {_PURCHASE.removeprefix(', ')}")
-    connection.execute("DROP TRIGGER charge_moves_once")
-    for statement in statements(_LEDGER_RULES):
-        if statement.startswith("CREATE TRIGGER charge_moves_once"):
+    """No row changes: existing charges have no record."""
+    _add(connection, _PURCHASE, to=["charge"], rule="charge_moves_once", rules=_RULES_3)
+
+
+def _from_format_3(connection: sqlite3.Connection) -> None:
+    """No row changes: no blocks were declared, and every charge was paid by the data set as a whole."""
+    _add(connection, _BLOCKS, to=["ledger", "entry"], rule="ledger_only_grows", rules=_LEDGER_RULES)
+
+
+def _add(connection: sqlite3.Connection, column: str, *, to: Sequence[str], rule: str, rules: str) -> None:
+    """Add a column to tables, and replace the trigger that guards it."""
+    for table in to:
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN {column.removeprefix(', ')}")
+    connection.execute(f"DROP TRIGGER {rule}")
+    for statement in statements(rules):
+        if statement.startswith(f"CREATE TRIGGER {rule} "):
             connection.execute(statement)
 
 
 _FORMAT_1 = Format(name="ledger", application_id=0x4C415031, version=1, schema=format_1.SCHEMA)
 _FORMAT_2 = replace(_FORMAT_1, version=2, schema=_TABLES_2 + _RULES_2, earlier=_FORMAT_1, upgrade=_from_format_1)
-LEDGER_FORMAT = replace(_FORMAT_2, version=3, schema=_LEDGER_TABLES + _LEDGER_RULES, earlier=_FORMAT_2, upgrade=_from_format_2)
+_FORMAT_3 = replace(_FORMAT_2, version=3, schema=_TABLES_3 + _RULES_3, earlier=_FORMAT_2, upgrade=_from_format_2)
+LEDGER_FORMAT = replace(_FORMAT_3, version=4, schema=_LEDGER_TABLES + _LEDGER_RULES, earlier=_FORMAT_3, upgrade=_from_format_3)
 REGISTRY_FORMAT = Format(name="registry", application_id=0x4C415052, version=1, schema=_REGISTRY_TABLES)

@@ -331,7 +331,7 @@ def _require_sound(connection: sqlite3.Connection, name: str, expected: str) -> 
         raise _damaged(name)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _expected_schema(schema: str) -> frozenset[tuple[str, str, str, str]]:
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for statement in statements(schema):

@@ -14,6 +14,7 @@ from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost, admits
 from lapwing.ledger.local import registry, rows
 from lapwing.ledger.local.agreement import disagreements, elsewhere
+from lapwing.ledger.local.replaying import verified_state
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import open_database
@@ -58,7 +59,7 @@ def _checked(connection: sqlite3.Connection, state: LedgerState) -> tuple[int, l
     """The number of answers, and the contradictions in the file."""
     wrong: list[str] = []
     try:
-        rows.verified_state(connection)
+        verified_state(connection)
     except LedgerError as error:
         wrong.append(f"[{error.code}] the chain, sums, charges, budget and state are inconsistent")
     if not admits(state.budget, spent=state.spent, cost=Cost.zero()):
