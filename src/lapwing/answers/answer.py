@@ -197,9 +197,9 @@ class Answer:
     def summary(self) -> str:
         """One line on the cost and the remaining budget."""
         if self.cost.free:
-            return f"free; {1 - self.remaining.share_spent:.1%} of {self.remaining.of_what} is left"
+            return f"free; {self.remaining.left_text}"
         amount = "" if self.cost.rho is None else f" (rho {float(self.cost.rho):.3g})"
-        return f"cost epsilon {self.cost.epsilon:.3g}{amount}; {1 - self.remaining.share_spent:.1%} of {self.remaining.of_what} is left"
+        return f"cost epsilon {self.cost.epsilon:.3g}{amount}; {self.remaining.left_text}"
 
     def in_words(self) -> list[str]:
         """For readers of the values alone: error bars, price and remaining budget in one line, then the values that are noise, then

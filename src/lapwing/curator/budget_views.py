@@ -19,7 +19,7 @@ def newest_block_view(view: BudgetView, declared: BlocksDecl | None, spending: B
     if declared is None or spending is None:
         return view
     last = max((last for _, last in _closed(facts)), default=0)
-    blocks = _blocks_view(view, declared, facts, spending, of_what="the newest block")
+    blocks = _blocks_view(view, declared, facts, spending, place="the newest block")
     return replace(view, spent=spending.most(last, last), blocks=blocks)
 
 
@@ -29,7 +29,7 @@ def blocks_read_view(
     """The budget of the blocks that a statement reads, of which the most is spent that any has; unchanged without blocks."""
     if declared is None or spending is None:
         return view
-    blocks = _blocks_view(view, declared, facts, spending, of_what="each block that it reads, at least")
+    blocks = _blocks_view(view, declared, facts, spending, place="the block with the least, of those that it reads")
     return replace(view, spent=left_by, blocks=blocks)
 
 
@@ -39,7 +39,7 @@ def _closed(facts: Facts | None) -> list[tuple[int, int]]:
     return [(first, last) for first, last in ends if first <= last]
 
 
-def _blocks_view(view: BudgetView, declared: BlocksDecl, facts: Facts | None, spending: BlockSpending, *, of_what: str) -> BlocksView:
+def _blocks_view(view: BudgetView, declared: BlocksDecl, facts: Facts | None, spending: BlockSpending, *, place: str) -> BlocksView:
     budget, every, closed = view.budget, declared.every, _closed(facts)
     return BlocksView(
         every=every.value,
@@ -50,5 +50,5 @@ def _blocks_view(view: BudgetView, declared: BlocksDecl, facts: Facts | None, sp
         standing=share_of_cost(budget, view.spent),
         person_year=epsilon_of_all(budget, spending.person),
         person_cap=None if spending.terms.person_cap is None else float(spending.terms.person_cap),
-        of_what=of_what,
+        place=place,
     )

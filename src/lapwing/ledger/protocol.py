@@ -15,7 +15,7 @@ from typing import Protocol
 from lapwing.kernel.accounting import Budget, Cost, left_of
 from lapwing.kernel.blocks import BlockCost
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.block_balances import BlockSpending, BlockTerms
+from lapwing.ledger.block_balances import BlockSpending, BlockTerms, most_of
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.receipts import ReceiptStatement
 
@@ -118,6 +118,13 @@ class Entry:
     detail: str
     ranges: tuple[BlockCost, ...] = ()
     """What it charged to each block of time, and to the standing block; empty if the standing block paid all."""
+    person: Cost | None = None
+    """What it added to what one person loses, where it has ranges; otherwise that is the cost."""
+
+    @property
+    def charged(self) -> Cost:
+        """The most that any block paid."""
+        return most_of([self.cost, *(each.cost for each in self.ranges)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ class BlocksView:
     """The most epsilon that one person has lost over a year."""
     person_cap: float | None
     """The owner's cap on that; None if there is none."""
-    of_what: str = "the newest block"
-    """Whose spending stands beside it."""
+    place: str = "the newest block"
+    """Which blocks the spending beside it is of."""
 
     def lines(self) -> list[tuple[str, str]]:
         """Pairs of a name and a text, for printing."""
@@ -60,7 +60,7 @@ class BlocksView:
             "standing_spent": self.standing,
             "person_year_epsilon": self.person_year,
             "person_cap": self.person_cap,
-            "of_what": self.of_what,
+            "place": self.place,
         }
 
     @classmethod
@@ -68,4 +68,4 @@ class BlocksView:
         """Inverse of :meth:`to_dict`."""
         first, last = (None if fields[end] is None else datetime.date.fromisoformat(fields[end]) for end in ("first", "last"))
         shares = fields["most_spent"], fields["standing_spent"], fields["person_year_epsilon"], fields["person_cap"]
-        return cls(fields["every"], first, last, fields["spending"], *shares, fields["of_what"])
+        return cls(fields["every"], first, last, fields["spending"], *shares, fields["place"])

@@ -67,9 +67,14 @@ class BudgetView:
     """Blocks of time, if the data set has some: the budget is then that of each of them, and ``spent`` of those that it names."""
 
     @property
-    def of_what(self) -> str:
-        """Whose budget it is, as text."""
-        return "the budget" if self.blocks is None else f"the budget of {self.blocks.of_what}"
+    def place(self) -> str:
+        """Whose budget it is, as the end of a clause: nothing, or a blank and the blocks of time."""
+        return "" if self.blocks is None else f" in {self.blocks.place}"
+
+    @property
+    def left_text(self) -> str:
+        """How much is left, as a clause."""
+        return f"{1 - self.share_spent:.1%} of the budget is left{self.place}"
 
     @property
     def remaining(self) -> Cost:
@@ -140,8 +145,7 @@ class BudgetView:
             ("left", f"{1 - self.share_spent:.2%}: {unit} {float(loss['remaining']):.4g}, or one statement of epsilon {most:.3g}"),
         ]
         if self.blocks is not None:
-            of_what = self.blocks.of_what
-            pairs[2:4] = [(name, f"{text}, of {of_what}") for name, text in pairs[2:4]] + self.blocks.lines()
+            pairs[2:4] = [(name, f"{text}{self.place}") for name, text in pairs[2:4]] + self.blocks.lines()
         if self.budget.order is not None:
             pure = values["pure_epsilon"]
             closed_by = "more than the whole, by Gaussian noise or keys" if pure["spent"] is None else f"epsilon {float(pure['spent']):.4g}"
@@ -167,7 +171,7 @@ class BudgetView:
             if self.spent.pure is not None:
                 pure = f" or pure epsilon {self.spent.pure / LOSS_UNITS:.4g} of {float(values['pure_epsilon']['total']):.4g}"
         return (
-            f"{self.share_spent:.1%} of {self.of_what} is spent, {1 - self.share_spent:.1%} is left"
+            f"{self.share_spent:.1%} of the budget is spent{self.place}, {1 - self.share_spent:.1%} is left"
             f" ({unit} {float(values['loss']['spent']):.4g} of {float(values['loss']['total']):.4g}{pure};"
             f" {self.promise})"
         )

@@ -15,35 +15,43 @@ from lapwing.ledger.amounts import lost_between
 
 
 def block_lines(curator: Curator, certified: Certified, price: Cost, *, stored: bool) -> list[tuple[str, str]]:
-    """The lines of a statement over blocks; none of one that reads no blocks of time."""
+    """The lines of a statement on a data set with blocks of time; none without them."""
     read = blocks_read(curator, certified, price, stored=stored)
     if read is None:
         return []
-    unit = curator.declaration.dataset.unit
-    spans = [f"{each['first']} to {each['last']} ({each['number']:,} {read['periods']})" for each in read["ranges"]]
+    unit, every = curator.declaration.dataset.unit, read["every"]
+    cap = NO_CAP if read["person_cap"] is None else f"cap {read['person_cap']:g}"
+    over = f"one {unit} has lost epsilon {read['person_year_before']:.3g} at most, and {read['person_year_after']:.3g} after this; {cap}"
+    person_year = ("person-year", over)
+    if not read["ranges"]:
+        return [("blocks", "none: it reads tables without time, whose budget is never renewed"), person_year]
+    spans = [f"{each['first']} to {each['last']} ({count(each['number'], every)})" for each in read["ranges"]]
     standing = ", and the tables without time" if read["standing"] else ""
     pays = "each of these blocks pays the price" if len(spans) == 1 else "each block pays for the queries that read it"
     if read["block_local"]:
-        local = f"a {unit}'s rows of one {read['every']} decide only what that {read['every']} adds"
+        local = f"a {unit}'s rows of one {every} decide only what that {every} adds"
     else:
-        local = f"not block-local: a {unit} is one unit over all of them, so its rows of one {read['every']} may be exchanged for others"
-    cap = NO_CAP if read["person_cap"] is None else f"cap {read['person_cap']:g}"
-    over = f"one {unit} has lost epsilon {read['person_year_before']:.3g} at most, and {read['person_year_after']:.3g} after this; {cap}"
-    return [("blocks", f"{' and '.join(spans)}{standing}; {pays}"), ("units", local), ("person-year", over)]
+        local = f"not block-local: a {unit} is one unit over all of them, so its rows of one {every} may be exchanged for others"
+    return [("blocks", f"{' and '.join(spans)}{standing}; {pays}"), ("units", local), person_year]
+
+
+def count(number: int, every: str) -> str:
+    """So many blocks, as text."""
+    return f"1 {every}" if number == 1 else f"{number:,} {PLURALS[every]}"
 
 
 def blocks_read(curator: Curator, certified: Certified, price: Cost, *, stored: bool) -> dict[str, Any] | None:
-    """The same for JSON; None of a statement that reads no blocks of time."""
+    """The same for JSON; None on a data set without blocks of time."""
     declared, spending = curator.declaration.blocks, curator.ledger.blocks()
-    if declared is None or spending is None or certified.person is None:
+    if declared is None or spending is None:
         return None
     budget, every = curator.balance().budget, declared.every
     # Norms that are bought first are queries of the same statement: a person loses their cost too.
-    adds = Cost.zero() if stored else certified.person + lost_between(certified.cost, price)
+    whole = price if certified.person is None else certified.person + lost_between(certified.cost, price)
+    adds = Cost.zero() if stored else whole
     days = [(days_of_block(first, every)[0], days_of_block(last, every)[1], last - first + 1) for first, last in _ranges(certified)]
     return {
         "every": every.value,
-        "periods": PLURALS[every.value],
         "ranges": [{"first": to_date(a).isoformat(), "last": to_date(b).isoformat(), "number": number} for a, b, number in days],
         "standing": any(query.reads.standing for query in certified.queries),
         "block_local": all(query.reads.is_local for query in certified.queries),

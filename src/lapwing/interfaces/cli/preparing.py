@@ -127,7 +127,7 @@ def _write_balance(curator: Curator) -> None:
     balance = curator.balance()
     view = curator.budget()
     spent = view.share_spent
-    typer.echo(f"{spent:.1%} of {view.of_what} is spent, {1 - spent:.1%} is left.")
+    typer.echo(f"{spent:.1%} of the budget is spent{view.place}, {1 - spent:.1%} is left.")
     if balance.budget.epsilon != curator.declaration.declared_budget.epsilon:
         # A lower budget applies at once, so this is a higher one, on a ledger where one person cannot raise it.
         terminal.write_note(

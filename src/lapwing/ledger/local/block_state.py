@@ -128,6 +128,11 @@ def ranges_of(blocks: str | None) -> tuple[BlockCost, ...]:
     return () if blocks is None else ranges_value(blocks)[0]
 
 
+def person_of(blocks: str | None) -> Cost | None:
+    """What an entry with this text adds to what one person loses."""
+    return None if blocks is None else ranges_value(blocks)[1]
+
+
 def terms_text(terms: BlockTerms) -> str:
     """The evidence of an entry by which the owner declared blocks of time, as canonical JSON."""
     return _text({"every": terms.every, "person_cap": None if terms.person_cap is None else str(terms.person_cap)})

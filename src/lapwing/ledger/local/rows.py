@@ -20,7 +20,7 @@ from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value, cost_value, pure_text, ranges_text, ranges_value
 from lapwing.ledger.block_balances import standing_cost
-from lapwing.ledger.local.block_state import BlockState, block_state_text, block_state_value, charge_of, ranges_of
+from lapwing.ledger.local.block_state import BlockState, block_state_text, block_state_value, charge_of, person_of, ranges_of
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Request, State, StoredAnswer
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord, kind_text, stored_record, stored_text
 from lapwing.ledger.workers import Worker
@@ -326,6 +326,7 @@ def newest_entries(connection: sqlite3.Connection, limit: int) -> tuple[Entry, .
             cost=cost_value(loss, delta, pure),
             detail=detail,
             ranges=ranges_of(blocks),
+            person=person_of(blocks),
         )
         for entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail, blocks in rows
     )
