@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lapwing.catalog import Declaration, Settings, load, parse
-from lapwing.catalog.blocks import Period, PreparedBlocks, block_of_day, days_of_block
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.engines.base import Engine, Snapshot, silent
 from lapwing.engines.duckdb import DuckDBEngine, DuckDBSnapshot
 from lapwing.engines.postgres import PostgresEngine, PostgresSnapshot
 from lapwing.engines.postgres.prepare import schema_name
 from lapwing.engines.postgres.session import ask
+from lapwing.kernel.block_calendar import Period, block_of_day, days_of_block
 from lapwing.kernel.calendar import to_date, to_days
 from lapwing.kernel.ir import Blocks
 from lapwing.render.dialect import quoted

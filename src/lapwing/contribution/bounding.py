@@ -71,6 +71,8 @@ class BoundingInputs:
     """Rows are joined to several rows each: bounding before the join would lose most pairs."""
     keeps_rows: bool = False
     """Windows read rows together: no row may be left out before."""
+    blocks: int = 1
+    """Over how many blocks of time one unit has rows: a limit on rows holds within each block, so limits are multiples of this."""
     values: int | None = None
     """The declared maximum number of distinct values, if they are counted."""
     keys_only: bool = False
@@ -161,8 +163,8 @@ def best_ranked(situation: BoundingInputs) -> BoundingPlan:
 
 def _row_limits(situation: BoundingInputs) -> list[float]:
     """Candidate limits on rows before the filter."""
-    most = situation.rows_per_unit_max
-    return [float(most)] if situation.keeps_rows else candidate_limits(most, whole=True)
+    most, step = situation.rows_per_unit_max, situation.blocks
+    return [float(most)] if situation.keeps_rows else [step * limit for limit in candidate_limits(max(1, most // step), whole=True)]
 
 
 def _best(situation: BoundingInputs, choices: Iterable[BoundingPlan]) -> BoundingPlan:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.catalog.blocks import Period, PreparedBlocks
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.engines.base import Snapshot
 from lapwing.engines.losses import TableLosses
 from lapwing.errors import Incident, PreparationError
+from lapwing.kernel.block_calendar import Period
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.ir import KnownGroups, Plan, Query, Ranked, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian

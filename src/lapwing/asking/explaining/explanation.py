@@ -24,6 +24,7 @@ from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, DistinctCount, KnownGroups, UnitCount
 from lapwing.kernel.stability import shape_of
+from lapwing.kernel.workload import scans_of
 from lapwing.ledger.limits import declared_limit
 from lapwing.ledger.protocol import Ledger, StoredAnswer
 from lapwing.planning.measures import AverageMeasure, CountMeasure, Recipe, SumMeasure
@@ -401,7 +402,9 @@ def _bounding(part: Part, query: CertifiedQuery, unit: str, facts: Facts) -> str
             groups = min(len(query.query.groups.groups), query.shape.rows_per_unit)
             return f"every {unit} counts once in a group, in at most {groups:,} groups"
         case BoundingKind.RANKED:
-            return f"ranked: at most {_rows(choice.limit)} of each {unit} count, chosen at random once, at preparation"
+            blocks = max((scan.blocks.number_per_unit for scan in scans_of(part.query.source) if scan.blocks is not None), default=1)
+            each = f"each {unit}" if blocks == 1 else f"each {unit} in each block"
+            return f"ranked: at most {_rows(choice.limit // blocks)} of {each} count, chosen at random once, at preparation"
         case BoundingKind.CLIPPED if one_cell and cut is not None and cut.grain is None:
             return f"clipped: each {unit} adds at most {figure(limit)} to the sum; one with more is scaled down"
         case BoundingKind.CLIPPED if one_cell:
