@@ -15,6 +15,8 @@ from lapwing.answers.display.budget import decimal_text
 from lapwing.curator.curator import Balance, Curator, Entry, EntryKind
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Cost
+from lapwing.kernel.blocks import BlockCost
+from lapwing.ledger.block_balances import BlockSpending, Steps
 from lapwing.owner.ledger_entries import entry_fields
 
 REPORT_ENTRIES_MAX = 10_000
@@ -36,8 +38,11 @@ class _Part:
 
 
 def spending_report(curator: Curator) -> dict[str, Any]:
-    """The report, for JSON. ``adds_up`` is whether the entries add up exactly to the ledger's spending."""
-    entries, balance = _read_together(curator)
+    """The report, for JSON. ``adds_up`` is whether the entries add up exactly to the ledger's spending, also of each block of time.
+
+    The amounts are those of the standing block where the data set has blocks.
+    """
+    entries, balance, blocks = _read_together(curator)
     complete = any(entry.kind is EntryKind.REGISTER for entry in entries)
     parts: dict[str, _Part] = {}
     for entry in reversed(entries):
@@ -55,7 +60,7 @@ def spending_report(curator: Curator) -> dict[str, Any]:
         "complete": complete,
         "spent_by_the_ledger": _amounts(balance.spent, unit),
         "spent_by_the_entries": _amounts(total, unit),
-        "adds_up": complete and total == balance.spent,
+        "adds_up": complete and total == balance.spent and (blocks is None or _of_blocks(entries) == blocks.ranges),
         "by_analyst": [
             {"analyst": name or None, **_amounts(part.spent, unit), "entries": part.kinds} for name, part in sorted(parts.items())
         ],
@@ -63,13 +68,23 @@ def spending_report(curator: Curator) -> dict[str, Any]:
     }
 
 
-def _read_together(curator: Curator) -> tuple[tuple[Entry, ...], Balance]:
-    """The entries and their sums, read without a write in between; ``ledger-busy`` if every attempt is interrupted."""
+def _read_together(curator: Curator) -> tuple[tuple[Entry, ...], Balance, BlockSpending | None]:
+    """The entries and their sums, also of blocks of time if the entries name any, read without a write in between.
+
+    ``ledger-busy`` if every attempt is interrupted.
+    """
     for _ in range(READINGS_MAX):
         before, entries, balance = curator.history(limit=1), curator.history(limit=REPORT_ENTRIES_MAX), curator.balance()
+        blocks = curator.ledger.blocks() if any(entry.ranges for entry in entries) else None
         if before[:1] == entries[:1] == curator.history(limit=1)[:1]:
-            return entries, balance
+            return entries, balance, blocks
     raise LedgerError("ledger-busy", "the ledger was written to during every reading of it", hint="try again when fewer people ask")
+
+
+def _of_blocks(entries: Iterable[Entry]) -> tuple[BlockCost, ...]:
+    """What the entries charged to each block of time."""
+    ranges = (each for entry in entries for each in entry.ranges)
+    return Steps((each.first, each.last, each.cost) for each in ranges if each.first is not None and each.last is not None).ranges()
 
 
 def entries_digest(entries: Iterable[dict[str, Any]]) -> str:
