@@ -138,7 +138,7 @@ class Comparison:
 
     def __init__(self, account: str, module: ModuleType = lapwing.ledger.local.ledger) -> None:
         self.module = module
-        self.terms: Any = importlib.import_module(f"{module.__package__.rpartition('.')[0]}.block_balances").BlockTerms
+        self.terms: Any = importlib.import_module(f"{module.__name__.rsplit('.', 2)[0]}.block_balances").BlockTerms
         self.directory = Path(tempfile.mkdtemp(dir=roomy_memory()))
         self.budgets = BUDGETS[account]
         self.model = Model(self.budgets[0], self.budgets[1])
@@ -384,31 +384,32 @@ def random_walk(seed: int, *, steps: int, account: str, module: ModuleType = lap
     """The comparison driven by chance. Blocks are declared early, and files are put back late: before, everything is compared exactly."""
     dice = random.Random(seed)
     both = Comparison(account, module)
-    declared_at, loses = dice.randrange(1, 8), seed % 4 == 3
+    declared_at, loses = dice.randrange(5, 12), seed % 4 == 3
     try:
         for step in range(steps):
             use = dice.randrange(2)
             chance = dice.random()
             if step == declared_at:
-                both.declare(use, dice.choice((0, 2, 3)), dice.choice((None, (0, 5), (4, 30))), dice.choice((1, 1, 2)))
+                both.declare(use, dice.choice((0, 1, 1, 2)), dice.choice((None, (0, 5), (4, 30))), dice.choice((1, 2, 5)))
             elif step > declared_at and not both.model.is_declared:
-                both.declare(use, 0, (4, 30), 1)
+                both.declare(use, dice.choice((0, 1)), (4, 30), 1)
             elif step == steps * 3 // 4 and loses:
                 both.lose()
             elif step == steps * 2 // 3:
                 both.copy()
             elif step == steps * 3 // 4:
                 both.put_back()
-            elif chance < 0.75:
+            elif chance < 0.72:
                 numbers = [dice.randrange(len(BLOCKS)) for _ in range(dice.choice((0, 2, 2, 2, 4)))]
                 units = [dice.choice((1, 1, 1, 2)) for _ in range(2)]
-                standing, delta = dice.choice((0, 0, 0, 0, 1)), int(dice.random() < 0.1)
+                standing = dice.choice((0, 0, 0, 0, 1)) if both.model.is_declared else dice.choice((0, 1))
+                delta = int(dice.random() < 0.1)
                 both.reserve(use, parts_of(numbers, units), standing, dice.choice((1, 1, 2)), delta, dice.random() < 0.9)
-            elif chance < 0.87:
+            elif chance < 0.82:
                 both.settle(use, dice.randrange(100), dice.random() < 0.7)
-            elif chance < 0.9:
+            elif chance < 0.85:
                 both.ask_again(use, dice.randrange(100))
-            elif chance < 0.94:
+            elif chance < 0.92:
                 both.set_budget(use, dice.randrange(2))
             elif chance < 0.97:
                 both.declare(use, dice.randrange(4), None, 1) if both.model.is_declared else None

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from lapwing.kernel.accounting import Budget
-from tests.ledger.support import approximate_budget, ledger_path, new_ledger
+from tests.ledger.support import approximate_budget, ledger_path, new_ledger, open_ledger, ranges_of_key
 
 ROOT = Path(__file__).parents[2]
 SAFE = "reserve, read, commit, send"
@@ -100,8 +100,11 @@ def race(
     code: Path | None = None,
     outside_share: float = 0.2,
     every_step: bool = False,
+    blocks: int = 0,
 ) -> Report:
     """Race until this many kills happened and, if ``every_step``, every step was hit; then let the oracle look.
+
+    With ``blocks`` every request reads ranges of so many blocks of time, which were declared.
 
     ``outside_share`` of the kills come from outside at a random moment: those also land inside SQLite, between two writes to the disk.
     """
@@ -109,7 +112,7 @@ def race(
     keys = Keys(generator)
     racers = [Racer(directory, package=package, units=units, code=code) for _ in range(2)]
     try:
-        racers[0].send(keys=["rehearsal"], order=order)
+        racers[0].send(keys=["rehearsal"], order=order, blocks=blocks)
         rehearsed = next(event["steps"] for event in reversed(read_log(directory)) if event["event"] == "steps")
         points: list[Point] = [(0, phase, step) for phase, count in rehearsed.items() for step in range(1, count + 1)]
         points += [(1, phase, step) for phase in ("reserve", "commit") for step in range(1, rehearsed[phase] + 1)]
@@ -125,9 +128,9 @@ def race(
                     point = generator.choice(missed if every_step and missed else points)
                     pause = generator.uniform(0.0, 0.02) if generator.random() < outside_share else None
                 if pause is not None:
-                    ended = racer.send(keys=asked, order=order, kill_after_seconds=pause)
+                    ended = racer.send(keys=asked, order=order, blocks=blocks, kill_after_seconds=pause)
                 else:
-                    ended = racer.send(keys=asked, order=order, kill=point)
+                    ended = racer.send(keys=asked, order=order, blocks=blocks, kill=point)
                 with lock:
                     report.kills += ended["killed"]
                     report.journals_left += ended["killed"] and ended["journal"]
@@ -148,6 +151,8 @@ def race(
         for racer in racers:
             racer.close()
     examine(directory, budget, report)
+    if blocks:
+        examine_blocks(directory, budget, report, units=units, blocks=blocks)
     return report
 
 
@@ -208,6 +213,34 @@ def examine(directory: Path, budget: Budget, report: Report) -> None:
     report.violations["one key, two charges"] += sum(len(found) > 1 for found in charges.values())
     report.violations["one key, two permits"] += sum(len(found) > 1 for found in permits.values())
     report.violations["left reserved"] += sum(state == "reserved" for found in charges.values() for _, state, _ in found)
+    report.violations = +report.violations
+
+
+def examine_blocks(directory: Path, budget: Budget, report: Report, *, units: tuple[int, int], blocks: int) -> None:
+    """The oracle for blocks of time: one sum for each block and one for the standing block, of what the keys of the charges read.
+
+    What :func:`examine` says of the sum of all prices does not apply: a block pays its own part only.
+    """
+    for violation in ("overspent", "spent does not add up"):
+        report.violations.pop(violation, None)
+    with closing(sqlite3.connect(ledger_path(directory))) as connection:
+        keys = [key for (key,) in connection.execute("SELECT request_id FROM charge")]
+        stored = connection.execute("SELECT loss_spent, delta_spent FROM ledger").fetchone()
+    spent: defaultdict[int | None, list[int]] = defaultdict(lambda: [0, 0])
+    for key in keys:
+        for each in ranges_of_key(key, units, blocks):
+            for block in [None] if each.first is None or each.last is None else range(each.first, each.last + 1):
+                spent[block][0] += each.cost.loss
+                spent[block][1] += each.cost.delta
+    report.violations["overspent"] += any(loss > budget.loss_total or delta > budget.delta_total for loss, delta in spent.values())
+    with open_ledger(directory) as ledger:
+        found = ledger.blocks()
+    assert found is not None
+    known: dict[int | None, list[int]] = {None: [int(stored[0]), int(stored[1])]}
+    for each in found.ranges:
+        known |= {block: [each.cost.loss, each.cost.delta] for block in range(each.first or 0, (each.last or 0) + 1)}
+    if {block: sums for block, sums in known.items() if sums != [0, 0]} != dict(spent):
+        report.violations["spent does not add up"] += 1
     report.violations = +report.violations
 
 

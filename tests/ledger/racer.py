@@ -2,7 +2,8 @@
 
 ``python racer.py PACKAGE DIRECTORY LOSS_UNIT DELTA_UNIT`` reads one JSON command a line, forks a child that carries it out, and answers how
 the child ended. The child kills itself with SIGKILL at the step it was told, or the parent kills it after so many seconds. A command with
-``crowd`` forks a child for each list of keys in it, and lets all of them loose at once when each has opened the ledger.
+``crowd`` forks a child for each list of keys in it, and lets all of them loose at once when each has opened the ledger. With ``blocks`` the
+requests read ranges of so many blocks of time.
 
 A *step* is a mark in this file or the start of an SQL statement (SQLite's own trace), counted within each phase of each request, so every
 gap between two statements can be hit. What the child does is appended to a log with one system call an event; a killed process cannot
@@ -23,9 +24,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from lapwing.errors import LapwingError
-from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
-from tests.ledger.support import FINGERPRINT, SOURCE, ledger_path
+from tests.ledger.support import FINGERPRINT, SOURCE, cost_of_key, ledger_path, ranges_of_key
 
 Command = dict[str, Any]
 
@@ -130,8 +130,9 @@ class Child:
 
     def ask(self, ledger: Any, number: int, key: str) -> None:
         order = self.command["order"]
-        cost = Cost(loss=(1 + len(key) % 3) * self.units[0], delta=len(key) % 2 * self.units[1])
-        request = self.store.Request(analyst="ana", request_id=key, digest=f"plan of {key}", cost=cost, version=1, summary=key)
+        cost, blocks = cost_of_key(key, self.units), self.command.get("blocks", 0)
+        over = {"ranges": ranges_of_key(key, self.units, blocks), "person": cost} if blocks else {}
+        request = self.store.Request(analyst="ana", request_id=key, digest=f"plan of {key}", cost=cost, version=1, summary=key, **over)
         if order == "read before reserve":
             self.write(event="read", key=key)
             self.step()

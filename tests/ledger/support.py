@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +11,7 @@ from types import ModuleType
 
 import lapwing.ledger.local.ledger
 from lapwing.kernel.accounting import LOSS_UNITS, Budget, Cost, budget_for
+from lapwing.kernel.blocks import BlockCost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.local.ledger import LocalLedger
 from lapwing.ledger.protocol import Ledger, Request
@@ -104,6 +106,22 @@ def declare_dead(path: Path, charge_id: int) -> bool:
             "UPDATE worker SET started = 'long ago' WHERE worker_id = (SELECT worker_id FROM charge WHERE charge_id = ?)", [charge_id]
         )
         return changed.rowcount == 1
+
+
+def cost_of_key(key: str, units: tuple[int, int]) -> Cost:
+    """What a racing client pays for a key: one to three units."""
+    return Cost(loss=(1 + len(key) % 3) * units[0], delta=len(key) % 2 * units[1])
+
+
+def ranges_of_key(key: str, units: tuple[int, int], blocks: int) -> tuple[BlockCost, ...]:
+    """With so many blocks of time: one or two ranges that a key reads, and for every fifth key a table without time."""
+    cost, chosen = cost_of_key(key, units), zlib.crc32(key.encode())
+    first = chosen % blocks
+    last = min(first + chosen // 97 % 8, blocks - 1)
+    ranges = [BlockCost(first, last, cost)]
+    if last + 2 < blocks and chosen % 3 == 0:
+        ranges.append(BlockCost(last + 2, blocks - 1, cost))
+    return (*ranges, BlockCost(None, None, cost)) if chosen % 5 == 0 else tuple(ranges)
 
 
 def require_own_first(ledger: Ledger) -> None:

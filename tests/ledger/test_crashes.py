@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lapwing.kernel.accounting import Cost
+from lapwing.ledger.block_balances import BlockTerms
 from tests.ledger.crashes import race
 from tests.ledger.support import approximate_budget, new_ledger, open_ledger
 
@@ -45,4 +46,21 @@ def test_kill_while_the_budget_runs_out(tmp_path: Path, seed: int, loss_share: i
     assert report.kills >= 150 and report.kills_from_outside >= 30
     assert report.codes["budget-exceeded"] >= 5
     assert set(report.codes) <= PROTOCOL_CODES
+    assert report.events["answer"] >= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "share", "every_step"), [(4, 20_000, True), (5, 40, False)], ids=["every step", "blocks run dry"])
+def test_kill_while_ranges_of_blocks_are_charged(tmp_path: Path, seed: int, share: int, every_step: bool) -> None:
+    """At least 100 kills each: no block is overspent, nothing is sent uncharged, and the balances are those of the charges."""
+    budget = approximate_budget()
+    units = (budget.loss_total // share, budget.delta_total // 10_000)
+    with new_ledger(tmp_path, budget=budget) as ledger:
+        ledger.declare_blocks(BlockTerms("day", None), read=None, units=1, reason="data grows")
+    report = race(tmp_path, budget, units=units, kills=100, seed=seed, every_step=every_step, blocks=40)
+    assert report.violations == Counter()
+    assert report.kills >= 100 and report.kills_from_outside >= 10
+    assert report.points_missed == set() or not every_step
+    assert set(report.codes) <= PROTOCOL_CODES | {"block-budget"}
+    assert report.codes["block-budget"] >= 5 or every_step
     assert report.events["answer"] >= 10
