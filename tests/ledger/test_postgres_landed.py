@@ -61,8 +61,8 @@ def landed_second(cluster: Cluster, tmp_path: Path) -> Iterator[Place]:
 
 
 def keep(anchors: FileAnchors, superuser: psycopg.Connection[tuple[object, ...]]) -> None:
-    """What is in the database, as the anchor of a version that knew no pure amounts kept it."""
-    columns = rows.STATE.replace("pure_spent", "NULL")
+    """What is in the database, as the anchor of a version that knew no pure amounts and no blocks kept it."""
+    columns = ", ".join("NULL" if "pure" in column or column in rows.BLOCKS else column for column in rows.STATE.split(", "))
     [row] = superuser.execute(f"SELECT {columns} FROM lapwing.data_set".encode()).fetchall()
     anchors.advance(rows.state_of(row), holds=lambda point: True)
 

@@ -360,7 +360,7 @@ CHAIN_ANCHOR_DISK = [
         "chain leaves the amount out",
         "schedule last unit",
         "the chain is broken",
-        (sql("p_loss::text, p_delta::text, p_detail, p_evidence], p_pure", "'0', p_delta::text, p_detail, p_evidence], p_pure"),),
+        (sql("p_loss::text, p_delta::text, p_detail, p_evidence], VAR", "'0', p_delta::text, p_detail, p_evidence], VAR"),),
     ),
     Mutant(
         "entries not chained",

@@ -68,8 +68,8 @@ TWO_SUMS = [
         "the chain is broken",
         (
             sql(
-                "p_loss::text, p_delta::text, p_detail, p_evidence], p_pure::text));",
-                "p_loss::text, p_delta::text, p_detail, p_evidence], NULL));",
+                "p_detail, p_evidence], VARIADIC lapwing.later_of_entry(p_pure::text, p_blocks)));",
+                "p_detail, p_evidence], VARIADIC lapwing.later_of_entry(NULL, p_blocks)));",
             ),
         ),
     ),

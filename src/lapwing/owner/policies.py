@@ -292,6 +292,8 @@ def _terms(ledger: PostgresLedger, budget: Budget) -> dict[str, Any]:
 def _proposed(proposal: policy.Proposal, budget: Budget) -> str:
     if proposal.kind == "anchor":
         return "lost"
+    if proposal.kind == "cap" and proposal.budget is None:
+        return "none"
     if proposal.budget is not None:
         return f"epsilon {float(proposal.budget.epsilon):g}"
     return f"epsilon {epsilon_of_cost(budget, proposal.cost):.4g}"

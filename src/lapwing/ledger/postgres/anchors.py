@@ -20,19 +20,41 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import budget_text, budget_value
+from lapwing.ledger.block_balances import BlockTerms
 from lapwing.ledger.protocol import Balance
 
 _SLOT_BYTES = 16384
 _NAME_FILE = "name"
 _MILESTONES_MAX = 80
 """These fit into a slot easily. If there are ever more, the oldest are dropped, and a restore to before them charges everything again."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSums:
+    """What all charges of a data set with blocks add up to: what a restored database may lack of any one block, or of any one person."""
+
+    blocks: Cost = field(default_factory=Cost.zero)
+    """The most that any block of time paid for each charge."""
+    persons: Cost = field(default_factory=Cost.zero)
+    """What each charge cost one person."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnchoredBlocks:
+    """What an anchor knows of blocks of time: not their balances, which are thousands."""
+
+    terms: BlockTerms
+    hull: tuple[int, int] | None
+    """The first and the last block that was ever charged."""
+    sums: BlockSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +69,7 @@ class AnchorPoint:
     ceiling: Budget
     spent: Cost
     closed: bool
+    blocks: AnchoredBlocks | None = None
 
     @property
     def balance(self) -> Balance:
@@ -61,6 +84,7 @@ class Milestone:
     entries: int
     head: str
     spent: Cost
+    sums: BlockSums = field(default_factory=BlockSums)
 
 
 class Anchors(Protocol):
@@ -270,14 +294,19 @@ def _milestones(kept: _Kept | None, point: AnchorPoint, holds: Callable[[AnchorP
     """The milestones of a new point: the earlier points of its history, without redundant ones."""
     if kept is None or kept.point.ledger_id != point.ledger_id:
         return ()
-    passed = (Milestone(kept.point.entries, kept.point.head, kept.point.spent), *kept.milestones)
+    sums = BlockSums() if kept.point.blocks is None else kept.point.blocks.sums
+    passed = (Milestone(kept.point.entries, kept.point.head, kept.point.spent, sums), *kept.milestones)
     if override:
         # The owner continues from another state, and an earlier restore may be repeated: keep the milestones that both histories share.
         passed = tuple(one for one in passed if holds(replace(point, entries=one.entries, head=one.head, spent=one.spent)))
-    return _thinned(passed, point.spent)
+    return _thinned(passed, _amounts(point.spent, BlockSums() if point.blocks is None else point.blocks.sums))
 
 
-def _thinned(passed: Sequence[Milestone], spent: Cost) -> tuple[Milestone, ...]:
+def _amounts(spent: Cost, sums: BlockSums) -> tuple[Cost, ...]:
+    return spent, sums.blocks, sums.persons
+
+
+def _thinned(passed: Sequence[Milestone], spent: tuple[Cost, ...]) -> tuple[Milestone, ...]:
     """Drop redundant milestones (newest first): the spending since the next older one is at most twice that since the next newer one.
 
     So there are about log2(spent / smallest charge) milestones, and the loss since any state that the anchor passed is known within a
@@ -286,7 +315,11 @@ def _thinned(passed: Sequence[Milestone], spent: Cost) -> tuple[Milestone, ...]:
     left: list[Milestone] = []
     for index, one in enumerate(passed):
         older = passed[index + 1] if index + 1 < len(passed) else None
-        if not left or older is None or not _within_twice(spent, older.spent, left[-1].spent):
+        if not left or older is None:
+            left.append(one)
+            continue
+        amounts = zip(spent, _amounts(older.spent, older.sums), _amounts(left[-1].spent, left[-1].sums), strict=True)
+        if not all(_within_twice(*each) for each in amounts):
             left.append(one)
     return tuple(left[:_MILESTONES_MAX])
 
@@ -313,13 +346,32 @@ def _slot_bytes(kept: _Kept) -> bytes:
         "milestones": [[one.entries, one.head, *_texts(one.spent)] for one in kept.milestones],
         "source": hashlib.sha256(point.source_id.encode()).hexdigest(),
     }
+    if point.blocks is not None:  # without blocks, the format is the same as before blocks existed
+        fields["blocks"] = {
+            "cap": None if point.blocks.terms.person_cap is None else str(point.blocks.terms.person_cap),
+            "every": point.blocks.terms.every,
+            "hull": point.blocks.hull,
+            "milestones": [_sums_texts(one.sums) for one in kept.milestones],
+            "sums": _sums_texts(point.blocks.sums),
+        }
     if point.spent.pure is not None:  # without a pure amount, the format is the same as before pure amounts existed
         fields["pure_spent"] = str(point.spent.pure)
     text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode("ascii")
     line = hashlib.sha256(text).hexdigest().encode() + b" " + text + b"\n"
+    if len(line) > _SLOT_BYTES and kept.milestones and point.blocks is not None:
+        return _slot_bytes(replace(kept, milestones=kept.milestones[:-1]))  # a restore to before that charges everything again
     if len(line) > _SLOT_BYTES:
         raise LedgerError("anchor-invalid", "a state of the ledger is too large to be anchored")
     return line.ljust(_SLOT_BYTES, b" ")
+
+
+def _sums_texts(sums: BlockSums) -> list[list[str]]:
+    return [_texts(sums.blocks), _texts(sums.persons)]
+
+
+def _sums(texts: Sequence[Sequence[str]]) -> BlockSums:
+    blocks, persons = texts
+    return BlockSums(_cost(*blocks), _cost(*persons))
 
 
 def _texts(cost: Cost) -> list[str]:
@@ -356,6 +408,12 @@ def _slot_value(content: bytes, source_id: str) -> _Kept | None:
     fields = json.loads(text)
     if fields["source"] != hashlib.sha256(source_id.encode()).hexdigest():
         return None
+    of_blocks, sums = fields.get("blocks"), [BlockSums()] * len(fields["milestones"])
+    blocks = None
+    if of_blocks is not None:
+        terms = BlockTerms(of_blocks["every"], None if of_blocks["cap"] is None else Fraction(of_blocks["cap"]))
+        blocks = AnchoredBlocks(terms, None if of_blocks["hull"] is None else tuple(of_blocks["hull"]), _sums(of_blocks["sums"]))
+        sums = [_sums(texts) for texts in of_blocks["milestones"]]
     point = AnchorPoint(
         source_id=source_id,
         ledger_id=fields["ledger_id"],
@@ -365,8 +423,10 @@ def _slot_value(content: bytes, source_id: str) -> _Kept | None:
         ceiling=budget_value(fields["ceiling"]),
         spent=_cost(fields["loss_spent"], fields["delta_spent"], fields.get("pure_spent")),
         closed=fields["closed"],
+        blocks=blocks,
     )
-    milestones = tuple(Milestone(entries, head, _cost(*amounts)) for entries, head, *amounts in fields["milestones"])
+    listed = zip(fields["milestones"], sums, strict=True)
+    milestones = tuple(Milestone(entries, head, _cost(*amounts), each) for (entries, head, *amounts), each in listed)
     return _Kept(point, milestones)
 
 

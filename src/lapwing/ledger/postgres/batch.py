@@ -11,6 +11,7 @@ from lapwing.errors import LapwingError, LedgerError
 from lapwing.kernel.permit import Permit, issue, new_nonce
 from lapwing.ledger import limits
 from lapwing.ledger.postgres import rows
+from lapwing.ledger.postgres.blocks import charged_text, require_request
 from lapwing.ledger.postgres.outcomes import refusal
 from lapwing.ledger.protocol import Request, StoredAnswer
 from lapwing.ledger.purchases import stored_text
@@ -35,7 +36,7 @@ class Batch:
     STATEMENT: ClassVar[str] = (
         "CALL lapwing.reserve_many_durably(%s, %s, %s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.text[],"
         " %s::pg_catalog.text[], %s::pg_catalog.int8[], %s::pg_catalog.text[], %s::pg_catalog.numeric[], %s::pg_catalog.numeric[],"
-        " %s::pg_catalog.numeric[], %s::pg_catalog.int8, %s, %s::pg_catalog.text[], NULL, NULL, NULL, NULL, NULL)"
+        " %s::pg_catalog.numeric[], %s::pg_catalog.int8, %s, %s::pg_catalog.text[], NULL, NULL, NULL, NULL, NULL, %s::pg_catalog.text[])"
     )
     requests: tuple[Request, ...]
     nonces: tuple[str, ...]
@@ -46,7 +47,7 @@ class Batch:
         if not 1 <= len(requests) <= REQUESTS_MAX:
             raise LedgerError("batch-size", f"between 1 and {REQUESTS_MAX} requests can be reserved together")
         for request in requests:
-            limits.require_request(request)
+            require_request(request)
         return cls(tuple(requests), tuple(new_nonce() for _ in requests))
 
     @property
@@ -62,6 +63,11 @@ class Batch:
     def purchases(self) -> list[str | None]:
         """The purchase record of each request."""
         return [stored_text(one.purchase) for one in self.requests]
+
+    @property
+    def blocks(self) -> list[str | None]:
+        """What blocks of time pay for each request; None of those that only tables without time pay."""
+        return [charged_text(one) for one in self.requests]
 
     def permits(self, charge_ids: Sequence[int]) -> tuple[Permit, ...]:
         """The permits for the charges that were made. Pre: their state is anchored."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import psycopg
     from sqlalchemy.engine import Connection
 
-SCHEMA_VERSION = "0006"
+SCHEMA_VERSION = "0007"
 """The newest migration, which this version of Lapwing reads and writes."""
 
 

@@ -23,10 +23,12 @@ from weakref import WeakSet
 
 from lapwing.errors import LapwingError, LedgerError
 from lapwing.kernel.accounting import Budget, Cost
+from lapwing.kernel.blocks import BlockCost
 from lapwing.kernel.permit import Permit, issue, new_nonce
 from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text
-from lapwing.ledger.postgres import opening, rows
+from lapwing.ledger.block_balances import BlockSpending, BlockTerms
+from lapwing.ledger.postgres import blocks, opening, rows
 from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres.batch import COMMIT_STATEMENT, Batch, Result, commit_columns
 from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection, require_extra
@@ -51,19 +53,8 @@ class PostgresLedger:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_anchor_names",
-        "_anchors",
-        "_connection",
-        "_dsn",
-        "_fingerprint",
-        "_gate",
-        "_known",
-        "_lease_seconds",
-        "_renewed",
-        "_retry_seconds",
-        "_source_id",
-        "_worker",
+        *("__weakref__", "_anchor_names", "_anchors", "_connection", "_dsn", "_fingerprint", "_gate", "_known"),
+        *("_lease_seconds", "_renewed", "_retry_seconds", "_source_id", "_worker"),
     )
 
     def __init__(
@@ -228,11 +219,11 @@ class PostgresLedger:
     def reserve(self, request: Request) -> Permit | StoredAnswer:
         """Charge durably, or replay, or refuse, as :meth:`lapwing.ledger.protocol.Ledger.reserve` says.
 
-        In addition, refuses an analyst who is not admitted (``analyst-unknown``), and a request that exceeds a limit or a sub-budget
-        (``statement-limit``, ``day-limit``, ``analyst-budget``, ``group-budget``). The permit exists only after the charge is committed and
-        anchored; while the anchor cannot be written, nothing is charged. If a reply is lost, the repeated call finds its charge.
+        In addition, refuses an analyst who is not admitted (``analyst-unknown``), and a request whose whole cost exceeds a limit or a
+        sub-budget (``statement-limit``, ``day-limit``, ``analyst-budget``, ``group-budget``). The permit exists only after the charge is
+        committed and anchored; while the anchor cannot be written, nothing is charged. If a reply is lost, the next call finds its charge.
         """
-        limits.require_request(request)
+        blocks.require_request(request)
         self._make_ready()
         return self._reserve(request, new_nonce())
 
@@ -241,10 +232,10 @@ class PostgresLedger:
             epoch, known = self._worker.epoch, self._known
             [(outcome, charge_id, payload, payload_digest, texts)] = self._ask(
                 "CALL lapwing.reserve_durably(%s, %s, %s, %s, %s, %s, %s::pg_catalog.int8, %s, %s::pg_catalog.numeric,"
-                " %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s::pg_catalog.int8, %s, %s, NULL, NULL, NULL, NULL, NULL)",
+                " %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s::pg_catalog.int8, %s, %s, NULL, NULL, NULL, NULL, NULL, %s)",
                 [
                     *(epoch, nonce, request.analyst, request.request_id, request.digest, request.version, request.summary),
-                    *(*astuple(request.cost), known.entries, known.head, stored_text(request.purchase)),
+                    *(*astuple(request.cost), known.entries, known.head, stored_text(request.purchase), blocks.charged_text(request)),
                 ],
             )
             match outcome:
@@ -260,11 +251,12 @@ class PostgresLedger:
                     raise refusal(outcome, analyst=request.analyst)
         raise LedgerError("ledger-busy", "other workers repeatedly took this worker for dead", hint="increase lease_seconds")
 
-    def require_payable(self, analyst: str, cost: Cost) -> None:
+    def require_payable(self, analyst: str, cost: Cost, ranges: Sequence[BlockCost] = (), person: Cost | None = None) -> None:
         """Refuse for the same reasons as :meth:`reserve` would refuse a new request, limits included; charges nothing."""
         self._make_ready()
-        call = "lapwing.would_reserve(%s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s::pg_catalog.numeric)"
-        [(outcome,)] = self._ask(f"SELECT {call}", [self._worker.epoch, analyst, *astuple(cost)])
+        call = "lapwing.would_reserve(%s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s)"
+        of_blocks = blocks.parts_text(ranges, person, cost)
+        [(outcome,)] = self._ask(f"SELECT {call}", [self._worker.epoch, analyst, *astuple(cost), of_blocks])
         if outcome not in {"permit", "worker-ended"}:  # an ended worker continues as a new one when it reserves
             raise refusal(outcome, analyst=analyst)
 
@@ -275,7 +267,7 @@ class PostgresLedger:
 
     def _reserve_batch(self, batch: Batch) -> tuple[Result, ...]:
         known = self._known
-        parameters = [self._worker.epoch, *batch.columns, known.entries, known.head, batch.purchases]
+        parameters = [self._worker.epoch, *batch.columns, known.entries, known.head, batch.purchases, batch.blocks]
         [(outcomes, charge_ids, payloads, payload_digests, texts)] = self._ask(Batch.STATEMENT, parameters)
         if texts is not None:
             self._advance(rows.state_of_texts(texts), known=known)  # one state with all the charges
@@ -358,6 +350,16 @@ class PostgresLedger:
         self._require_own_process()
         entries = self._ask(f"SELECT {rows.ENTRY} FROM lapwing.newest_entries(%s, %s::pg_catalog.int8)", [limit])
         return tuple(rows.entry_of(row) for row in entries)
+
+    def blocks(self) -> BlockSpending | None:
+        """What blocks of time have spent; None of a data set without blocks. ``balance`` is then that of the tables without time."""
+        of_blocks = self.state().blocks
+        return None if of_blocks is None else blocks.spending_of(self._ask(blocks.SPENDING, []), of_blocks.terms)
+
+    def declare_blocks(self, terms: BlockTerms, *, read: tuple[int, int] | None, units: int, reason: str) -> None:
+        """Give every block a budget, or lower the cap; to raise or remove it: :func:`lapwing.ledger.postgres.policy.propose_cap`."""
+        limits.require_detail(reason)
+        blocks.declare(self.state, self.act, terms, read=read, units=units, reason=reason)
 
     def set_budget(self, to: Budget, *, reason: str) -> None:
         """Lower the budget, never below what is spent. Raising it needs a second person: :mod:`lapwing.ledger.postgres.policy`."""
@@ -459,15 +461,13 @@ class PostgresLedger:
 
     def _override(self, kept: AnchorPoint | None, detail: str) -> None:
         """Record the owner's act in the database and then in the anchor; after a crash between the two, the owner must repeat it."""
-        is_behind = kept is not None and kept.ledger_id == self._known.ledger_id and not self._holds(kept)
-        memory = kept if kept is not None and is_behind else self._known
-        milestones = self._anchors.milestones(self._source_id) if is_behind else ()
-        lost = opening.lost_since(milestones, memory, has=self._has)
-        budgets = budget_text(memory.budget), budget_text(memory.ceiling)
+        ahead = kept if kept is not None and kept.ledger_id == self._known.ledger_id and not self._holds(kept) else None
+        milestones = () if ahead is None else self._anchors.milestones(self._source_id)
+        parameters = opening.override_parameters(self._known, ahead, milestones, self._anchor_names, has=self._has)
         row = self._ask(
             f"SELECT {rows.STATE} FROM lapwing.accept_override(%s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric,"
-            " %s::pg_catalog.numeric, %s, %s, %s, %s::pg_catalog.text[])",
-            [detail, self._fingerprint, is_behind, *astuple(lost), *budgets, memory.closed, self._anchor_names],
+            " %s::pg_catalog.numeric, %s, %s, %s, %s::pg_catalog.text[], %s, %s, %s)",
+            [detail, self._fingerprint, *parameters],
             again=False,
         )[0]
         self._known = rows.state_of(row)

@@ -6,13 +6,15 @@ This module only reads and compares; :mod:`lapwing.ledger.postgres.ledger` write
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from lapwing.errors import CatalogueError, LapwingError, LedgerError
 from lapwing.kernel.accounting import Cost
-from lapwing.ledger.amounts import lost_between
+from lapwing.kernel.blocks import BlockCost
+from lapwing.ledger.amounts import budget_text, lost_between, ranges_text
 from lapwing.ledger.postgres import rows
-from lapwing.ledger.postgres.anchors import AnchorPoint, Milestone, rolled_back
+from lapwing.ledger.postgres.anchors import AnchorPoint, BlockSums, Milestone, rolled_back
+from lapwing.ledger.postgres.blocks import cap_text
 from lapwing.ledger.postgres.connection import ANCHORS_HINT, Connection
 from lapwing.ledger.postgres.outcomes import missing
 from lapwing.ledger.workers import Worker, is_dead_here
@@ -87,8 +89,38 @@ def lost_since(milestones: Sequence[Milestone], memory: AnchorPoint, *, has: Cal
 
     What the database spent after that milestone is not deducted: from there, its history may differ.
     """
-    common = next((one.spent for one in milestones if has(one.entries, one.head)), Cost.zero())
-    return lost_between(common, memory.spent)
+    common = _newest_common(milestones, has)
+    return lost_between(Cost.zero() if common is None else common.spent, memory.spent)
+
+
+def override_parameters(
+    known: AnchorPoint,
+    kept: AnchorPoint | None,
+    milestones: Sequence[Milestone],
+    anchors: Sequence[str],
+    *,
+    has: Callable[[int, str], bool],
+) -> list[object]:
+    """What ``lapwing.accept_override`` is told of a ledger that is behind ``kept``; nothing was lost if that is None.
+
+    Every block that was ever charged is charged what all of them together lost, as far as its budget goes; so is every year of a person.
+    """
+    memory = known if kept is None else kept
+    common = _newest_common(milestones, has)
+    since = [common] if common is not None else []
+    lost = lost_since(since, memory, has=lambda entries, head: True)
+    parameters = [kept is not None, *astuple(lost), budget_text(memory.budget), budget_text(memory.ceiling), memory.closed, list(anchors)]
+    if kept is None or kept.blocks is None:
+        return [*parameters, None, None, None]
+    before, after, hull = (since[0].sums if since else BlockSums()), kept.blocks.sums, kept.blocks.hull
+    lost_of_blocks = lost_between(before.blocks, after.blocks)
+    ranges = [] if hull is None or lost_of_blocks == Cost.zero() else [BlockCost(*hull, lost_of_blocks)]
+    text = ranges_text(ranges, lost_between(before.persons, after.persons))
+    return [*parameters, kept.blocks.terms.every, cap_text(kept.blocks.terms, kept.budget), text]
+
+
+def _newest_common(milestones: Sequence[Milestone], has: Callable[[int, str], bool]) -> Milestone | None:
+    return next((one for one in milestones if has(one.entries, one.head)), None)
 
 
 def dead_workers(connection: Connection, ledger_id: str) -> list[str]:

@@ -63,6 +63,20 @@ def refusal(outcome: str, *, analyst: str = "") -> LapwingError:
             return BudgetRefused("group-budget", "the group's budget cannot pay for this", hint=ask_less)
         case "budget":
             return BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint=ask_less)
+        case "block-budget":
+            return BudgetRefused("block-budget", "a block of time that the statement reads cannot pay its part", hint=ask_less)
+        case "person-cap":
+            return BudgetRefused("person-cap", "one person would lose more over a year than the owner's cap", hint=ask_less)
+        case "blocks-undeclared":
+            return Refused("request-invalid", "the data set has no blocks of time")
+        case "blocks-overspent":
+            return CatalogueError("blocks-overspent", "what was spent before does not fit into the budget of one block")
+        case "blocks-period":
+            return CatalogueError("blocks-period", "the period of blocks is fixed once blocks have budgets")
+        case "cap-below-lost":
+            return CatalogueError("budget-below-spent", "the cap cannot be lowered below what one person has already lost")
+        case "spent-changed":
+            return LedgerError("ledger-busy", "analysts were charged in the meantime", hint="try again")
         case "above-ceiling":
             return CatalogueError("budget-above-ceiling", "the budget is above the ceiling that was promised")
         case "ceiling-lowered":

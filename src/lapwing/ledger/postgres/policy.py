@@ -8,13 +8,16 @@ more than the budget of the data set does: the promise does not depend on them, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text, budget_value
+from lapwing.ledger.postgres import blocks
 from lapwing.ledger.postgres.ledger import OWNER, PostgresLedger
+from lapwing.ledger.postgres.outcomes import refusal
 from lapwing.ledger.postgres.rows import cost_of
 
 _SHARE_COLUMNS = ("loss_total", "delta_total", "pure_total", "loss_spent", "delta_spent", "pure_spent")
@@ -61,11 +64,12 @@ class Proposal:
 
     proposal_id: int
     kind: str
-    """``budget``, ``ceiling``, ``analyst`` or ``anchor``."""
+    """``budget``, ``ceiling``, ``analyst``, ``anchor`` or ``cap``."""
     target: str
     """The analyst whose sub-budget changes, or the lost anchor; empty otherwise."""
     by: str
     budget: Budget | None
+    """With a ``cap`` it is that of one person, and None removes the cap."""
     cost: Cost
     """The proposed totals."""
     reason: str
@@ -147,6 +151,14 @@ def propose_ceiling(ledger: PostgresLedger, to: Budget, *, by: str, reason: str)
     return _propose(ledger, "ceiling", by, to, reason)
 
 
+def propose_cap(ledger: PostgresLedger, to: Fraction | None, *, by: str, reason: str) -> int:
+    """Propose another cap on what one person may lose over a year, or None to remove it: a weaker promise, so it takes two people."""
+    state = ledger.state()
+    if state.blocks is None:
+        raise refusal("blocks-undeclared")
+    return _propose(ledger, "cap", by, replace(state.blocks.terms, person_cap=to).person_budget(state.budget), reason)
+
+
 def request_budget(ledger: PostgresLedger, analyst: str, to: Cost, *, reason: str) -> int:
     """An analyst asks for a sub-budget of these totals; an owner decides."""
     limits.require_name(analyst)
@@ -216,13 +228,14 @@ def amount_of(text: str | None) -> int | None:
     return None if text is None else int(text)
 
 
-def _propose(ledger: PostgresLedger, kind: str, by: str, to: Budget, reason: str) -> int:
+def _propose(ledger: PostgresLedger, kind: str, by: str, to: Budget | None, reason: str) -> int:
     limits.require_name(by)
     limits.require_detail(reason)
+    fields = ["", "0", "0"] if to is None else [budget_text(to), to.loss_total, to.delta_total]
     return int(
         ledger.act(
             "lapwing.propose(%s, %s, '', %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s, %s::pg_catalog.numeric)",
-            [kind, by, budget_text(to), to.loss_total, to.delta_total, reason, to.pure_total],
+            [kind, by, *fields, reason, None if to is None else to.pure_total],
             result="o_proposal_id",
         )
     )
@@ -235,7 +248,11 @@ def _decide(ledger: PostgresLedger, proposal_id: int, by: str, approved: bool, r
     for proposal in proposals(ledger):
         # The database compares the totals when it makes the change; account, deltas and epsilon are compared here, against the ceiling
         # that the database then requires.
-        if approved and proposal.proposal_id == proposal_id and proposal.budget is not None:
+        if approved and proposal.proposal_id == proposal_id and proposal.kind == "cap" and state.blocks is not None:
+            cap = None if proposal.budget is None else proposal.budget.epsilon
+            step = blocks.step_text(state.blocks.terms, replace(state.blocks.terms, person_cap=cap))
+            reason = f"{step}: {reason}" if reason else step
+        elif approved and proposal.proposal_id == proposal_id and proposal.budget is not None:
             if proposal.kind == "budget":
                 limits.require_within(proposal.budget, state.ceiling)
                 step = limits.step_text(state.budget, proposal.budget)

@@ -15,7 +15,7 @@ SEARCH_PATH = "pg_catalog, pg_temp"
 """Where unqualified names are looked up: nowhere that others can create objects. Temporary tables and types come last, where they hide
 nothing."""
 
-_FILES = ("protocol", "batch", "policy", "reading")
+_FILES = ("protocol", "blocks", "batch", "policy", "reading")
 ASKING = (
     *(
         "register_worker",
@@ -33,11 +33,13 @@ ASKING = (
         "request_share",
     ),
     *("find_ledger", "current_state", "has_entry", "live_workers", "newest_entries", "bought", "purchase_of", "committed", "share_of"),
+    "block_spending",
 )
 """Routines for curators, who answer analysts."""
 ACTING = (
     *("create_data_set", "set_closed", "record", "set_budget", "set_limits", "set_group", "set_analyst", "propose", "decide"),
     "accept_override",
+    "declare_blocks",
 )
 """Routines for owners, in addition."""
 COMMITTING = (

@@ -11,7 +11,8 @@ from typing import Any
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import budget_value
-from lapwing.ledger.postgres.anchors import AnchorPoint
+from lapwing.ledger.block_balances import BlockTerms
+from lapwing.ledger.postgres.anchors import AnchoredBlocks, AnchorPoint, BlockSums
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.protocol import Bought, Entry, EntryKind, StoredAnswer
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord, kind_text, stored_record
@@ -19,7 +20,10 @@ from lapwing.receipts import ReceiptStatement, statement_of_row
 
 _TEXT = "::pg_catalog.text"
 _AMOUNTS = (f"loss_spent{_TEXT}", f"delta_spent{_TEXT}", "closed", f"pure_spent{_TEXT}")
-_COLUMNS = ("ledger_id", "source_id", "entries", "head", "budget", "ceiling", *_AMOUNTS)
+_SUMS = tuple(f"{what}_{amount}{_TEXT}" for what in ("blocks", "persons") for amount in ("loss", "delta", "pure"))
+BLOCKS = ("blocks_every", "person_budget", "blocks_first", "blocks_last", *_SUMS)
+"""Of these all are NULL in a data set without blocks of time."""
+_COLUMNS = ("ledger_id", "source_id", "entries", "head", "budget", "ceiling", *_AMOUNTS, *BLOCKS)
 STATE = ", ".join(_COLUMNS)
 """The columns of a state, from the table or from a function that returns its row."""
 STATE_OF_OUTCOME = ", ".join(f"(state).{column}" for column in _COLUMNS)
@@ -29,7 +33,7 @@ ENTRY = f"entry_id, at, kind, analyst, charge_id, loss{_TEXT}, delta{_TEXT}, pur
 
 def state_of(row: Sequence[Any]) -> AnchorPoint:
     """The state from a row: after a change, or as found."""
-    ledger_id, source_id, entries, head, budget, ceiling, loss, delta, closed, pure = row
+    ledger_id, source_id, entries, head, budget, ceiling, loss, delta, closed, pure, *of_blocks = row
     return AnchorPoint(
         source_id=source_id,
         ledger_id=ledger_id,
@@ -39,13 +43,26 @@ def state_of(row: Sequence[Any]) -> AnchorPoint:
         ceiling=_budget(ceiling),
         spent=cost_of(loss, delta, pure),
         closed=closed,
+        blocks=_blocks_of(of_blocks),
     )
 
 
 def state_of_texts(texts: Sequence[Any]) -> AnchorPoint:
     """The same, from ``lapwing.state_texts``."""
-    ledger_id, source_id, entries, head, budget, ceiling, loss, delta, closed, pure = texts
-    return state_of((ledger_id, source_id, int(entries), head, budget, ceiling, loss, delta, closed == "true", pure))
+    ledger_id, source_id, entries, head, budget, ceiling, loss, delta, closed, pure, *of_blocks = texts
+    return state_of((ledger_id, source_id, int(entries), head, budget, ceiling, loss, delta, closed == "true", pure, *of_blocks))
+
+
+def _blocks_of(columns: Sequence[Any]) -> AnchoredBlocks | None:
+    """What a state says of blocks of time; None of a data set without any."""
+    every, person_budget, first, last, *sums = columns
+    if every is None:
+        return None
+    return AnchoredBlocks(
+        terms=BlockTerms(every, None if person_budget is None else _budget(person_budget).epsilon),
+        hull=None if first is None else (int(first), int(last)),
+        sums=BlockSums(cost_of(*sums[:3]), cost_of(*sums[3:])),
+    )
 
 
 def cost_of(loss: str, delta: str, pure: str | None) -> Cost:
@@ -127,6 +144,11 @@ def with_later(fields: Sequence[str | None], *later: str | None) -> list[str | N
 def later_of_charge(pure: str | None, purchase: str | None) -> tuple[str | None, ...]:
     """The same as ``lapwing.later_of_charge`` in the database."""
     return (pure,) if purchase is None else (pure, purchase)
+
+
+def later_of_entry(pure: str | None, blocks: str | None) -> tuple[str | None, ...]:
+    """The same as ``lapwing.later_of_entry`` in the database."""
+    return (pure,) if blocks is None else (pure, blocks)
 
 
 @lru_cache(maxsize=1000)

@@ -15,6 +15,7 @@ from lapwing.ledger import limits
 from lapwing.ledger.postgres import across, rows
 from lapwing.ledger.postgres.batch import REQUESTS_MAX, Batch, Result, commit_columns
 from lapwing.ledger.postgres.batcher import Batcher
+from lapwing.ledger.postgres.blocks import require_request
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.protocol import Request, StoredAnswer
 
@@ -44,7 +45,7 @@ class SharedPostgresLedger(PostgresLedger):
 
     def reserve(self, request: Request) -> Permit | StoredAnswer:
         """As :meth:`PostgresLedger.reserve`, possibly in a batch."""
-        limits.require_request(request)  # an invalid request must not fail its batch
+        require_request(request)  # an invalid request must not fail its batch
         self._require_own_process()
         return self._reservations.outcome(request)
 
@@ -61,7 +62,7 @@ class SharedPostgresLedger(PostgresLedger):
     def _reserve_all(self, requests: Sequence[Request]) -> Sequence[Result]:
         self._make_ready()
         batch, known, crossing = Batch.of(requests), self._known, across.crossing_of(self._database)
-        if crossing is not None:
+        if crossing is not None and known.blocks is None and not any(batch.blocks):  # a data set with blocks is charged alone
             part = across.LedgerPart(self.ledger_id, self.epoch, known, [*batch.columns, batch.purchases])
             decided = crossing.reservations.decided(part)
             if decided is not None:

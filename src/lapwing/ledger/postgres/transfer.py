@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import astuple
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost
-from lapwing.ledger.amounts import budget_text, lost_between
+from lapwing.kernel.blocks import BlockCost
+from lapwing.ledger.amounts import budget_text, lost_between, ranges_text
+from lapwing.ledger.block_balances import BlockSpending, BlockTerms
 from lapwing.ledger.local.ledger import LocalLedger
 from lapwing.ledger.local.rows import ON_SERVER, LedgerState, PaidRequest
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
+from lapwing.ledger.postgres.blocks import SPENDING, cap_text, charged_text, spending_of, step_text
 from lapwing.ledger.postgres.connection import require_extra, right_missing, without_password
 from lapwing.ledger.postgres.ledger import OWNER, PostgresLedger
 from lapwing.ledger.postgres.outcomes import registered
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
 
 _RESERVE = (
     "SELECT outcome, o_charge_id FROM lapwing.reserve(%s, %s, %s, %s, %s, %s, %s, %s, %s::pg_catalog.numeric,"
-    " %s::pg_catalog.numeric, %s::pg_catalog.numeric, 0, '', %s)"
+    " %s::pg_catalog.numeric, %s::pg_catalog.numeric, 0, '', %s, %s)"
 )
 
 
@@ -53,10 +57,12 @@ def move(
     if role is not None:  # before the local ledger is closed for good
         raise right_missing(role)
     state, paid = local.moved_out(f"{ON_SERVER}, {without_password(dsn)}")
+    blocks: BlockSpending | None = getattr(local, "blocks", lambda: None)()
     try:
         with psycopg.connect(dsn, prepare_threshold=None) as connection:
             connection.execute(f"SET LOCAL search_path = {SEARCH_PATH}".encode())
-            moved = _copied(connection, state, paid, source_id, source_fingerprint, by, was_closed, sorted(anchors.known(source_id)))
+            names = sorted(anchors.known(source_id))
+            moved = _copied(connection, state, paid, blocks, source_id, source_fingerprint, by, was_closed, names)
     except psycopg.Error as error:
         raise LedgerError(
             "ledger-unreachable", "the ledger could not be copied; nothing was written", hint="see the server's log"
@@ -69,6 +75,7 @@ def _copied(
     connection: psycopg.Connection[tuple[Any, ...]],
     state: LedgerState,
     paid: tuple[PaidRequest, ...],
+    blocks: BlockSpending | None,
     source_id: str,
     fingerprint: str,
     by: str,
@@ -98,12 +105,17 @@ def _copied(
     for analyst in sorted({one.request.analyst for one in paid}):
         call("SELECT lapwing.set_analyst(%s, %s, NULL, false, NULL, NULL, NULL, %s)", ledger_id, analyst, f"admit, by {by}: moved")
     call("SELECT lapwing.register_worker(%s, %s, 'move', '', '', 0, '', 3600, '{}', %s::pg_catalog.text[])", ledger_id, epoch, anchor_names)
+    terms = (None, None) if blocks is None else (blocks.terms.every, cap_text(blocks.terms, state.budget))
+    if blocks is not None:
+        statement = "SELECT outcome FROM lapwing.declare_blocks(%s, %s, %s, NULL, 0, 0, 0, %s)"
+        if call(statement, ledger_id, *terms, f"{step_text(None, blocks.terms)}: moved") != ("done",):
+            raise _differs()
     charged = Cost.zero()
     for one in paid:
         nonce = secrets.token_hex(16)
         request, cost = one.request, one.request.cost
         key = (request.analyst, request.request_id, request.digest, request.version, request.summary, *astuple(cost))
-        outcome, charge_id = call(_RESERVE, ledger_id, epoch, nonce, *key, stored_text(request.purchase))
+        outcome, charge_id = call(_RESERVE, ledger_id, epoch, nonce, *key, stored_text(request.purchase), charged_text(request))
         if outcome == "permit" and one.state is State.COMMITTED:
             (settled,) = call(
                 "SELECT outcome FROM lapwing.commit(%s, %s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric,"
@@ -114,22 +126,43 @@ def _copied(
             (settled,) = call("SELECT outcome FROM lapwing.forfeit(%s, %s, %s, %s, false)", ledger_id, epoch, nonce, charge_id)
         if settled != "done":
             raise _differs()
-        charged += cost
+        charged += sum((each.cost for each in request.ranges if each.first is None), Cost.zero()) if request.ranges else cost
     rest = lost_between(charged, state.spent)
-    if rest != Cost.zero():  # the amount that an earlier restore charged again
+    rest_of_blocks = None if blocks is None else _rest(_spending(connection, ledger_id, blocks.terms), blocks)
+    if rest != Cost.zero() or rest_of_blocks is not None:  # what blocks inherited, and what an earlier restore charged again
         budgets = (budget_text(state.budget), budget_text(state.ceiling))
         statement = (
             "SELECT lapwing.accept_override(%s, 'restored earlier', NULL, true, %s::pg_catalog.numeric, %s::pg_catalog.numeric,"
-            " %s::pg_catalog.numeric, %s, %s, false, %s::pg_catalog.text[])"
+            " %s::pg_catalog.numeric, %s, %s, false, %s::pg_catalog.text[], %s, %s, %s)"
         )
-        call(statement, ledger_id, *astuple(rest), *budgets, anchor_names)
+        call(statement, ledger_id, *astuple(rest), *budgets, anchor_names, *terms, rest_of_blocks or ranges_text([], Cost.zero()))
     call("SELECT lapwing.disconnect_worker(%s, %s)", ledger_id, epoch)
     if was_closed:
         call("SELECT lapwing.set_closed(%s, true, 'closed before the move')", ledger_id)
     moved = rows.state_of(call(f"SELECT {rows.STATE} FROM lapwing.data_set WHERE ledger_id = %s", ledger_id))
     if (moved.spent, moved.budget, moved.ceiling, moved.closed) != (state.spent, state.budget, state.ceiling, was_closed):
         raise _differs()
+    if blocks is not None and _spending(connection, ledger_id, blocks.terms) != blocks:
+        raise _differs()
     return moved
+
+
+def _spending(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str, terms: BlockTerms) -> BlockSpending:
+    """What blocks have spent in the copy."""
+    found = connection.execute(SPENDING.encode(), [ledger_id]).fetchall()
+    return spending_of(found, terms)
+
+
+def _rest(copied: BlockSpending, original: BlockSpending) -> str | None:
+    """What blocks and persons lack in the copy; None if nothing."""
+    ranges = [*copied.ranges, *original.ranges]
+    starts = sorted({edge for each in ranges if each.first is not None and each.last is not None for edge in (each.first, each.last + 1)})
+    pieces = [
+        BlockCost(first, after - 1, lost_between(copied.most(first, after - 1), original.most(first, after - 1)))
+        for first, after in pairwise(starts)
+    ]
+    lacking, person = [each for each in pieces if each.cost != Cost.zero()], lost_between(copied.person, original.person)
+    return ranges_text(lacking, person) if lacking or person != Cost.zero() else None
 
 
 def _differs() -> LedgerError:

@@ -6,6 +6,7 @@ per charge. It trusts neither the functions of the database nor its constraints:
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.opening import LedgerInDatabase, require_anchors
+from lapwing.ledger.postgres.verify_blocks import DerivedBlocks, check_blocks
 from lapwing.ledger.protocol import EntryKind
 from lapwing.ledger.verification import ComparedAnchor, Verification
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 2000
 _TOTALS = "loss_total::text, delta_total::text, pure_total::text, loss_ceiling::text, delta_ceiling::text, pure_ceiling::text"
 _REST = f"anchors, anchored, {_TOTALS}"
-_ENTRY = "entry_id, at, kind, analyst, charge_id, loss::text, delta::text, detail, evidence, chained, pure::text"
+_ENTRY = "entry_id, at, kind, analyst, charge_id, loss::text, delta::text, detail, evidence, chained, pure::text, blocks"
 _CHARGE = (
     "charge_id, analyst, group_name, request_id, digest, version, block, summary, loss::text, delta::text, epoch, nonce, state,"
     " pure::text, purchase, payload_digest, encode(sha256(payload), 'hex')"
@@ -44,8 +46,11 @@ class _Derived:
     budgets: str = ""
     policies: dict[str, str] = field(default_factory=dict)
     """Subject of a policy -> digest of the policy in force."""
+    blocks: DerivedBlocks = field(default_factory=DerivedBlocks)
     charges: dict[int, tuple[str, str]] = field(default_factory=dict)
     """Number of the charge -> evidence of the reservation, and its end: ``reserved``, ``forfeited`` or the digest of the answer."""
+    reserved_on: dict[int, str] = field(default_factory=dict)
+    """Number of the charge -> the day of its reservation."""
     days: dict[str, tuple[str, Cost]] = field(default_factory=dict)
     """Analyst (empty: all together) -> the newest day and what was charged on it."""
     proposals: list[str] = field(default_factory=list)
@@ -114,6 +119,7 @@ def _verified(
     wrong["the anchor belongs to another ledger"] += sum(point.ledger_id != state.ledger_id for point in points.values())
     wrong["the ledger is behind its anchor"] += list(derived.sought.values()).count(None)
     charges, answers = _check_charges(connection, state.ledger_id, derived)
+    check_blocks(connection, state, derived.blocks, wrong)
     _check_policies(connection, state.ledger_id, derived)
     _check_days(connection, state.ledger_id, derived)
     _check_proposals(connection, state.ledger_id, derived)
@@ -134,24 +140,24 @@ def _verified(
 
 
 def _take(derived: _Derived, row: tuple[Any, ...]) -> None:
-    entry_id, at, kind, analyst, charge_id, loss, delta, detail, evidence, chained, pure = row
+    entry_id, at, kind, analyst, charge_id, loss, delta, detail, evidence, chained, pure, blocks = row
     number = None if charge_id is None else str(charge_id)
     fields = [derived.head, str(entry_id), at, kind, analyst, number, loss, delta, detail, evidence]
-    head = rows.digest_of(*rows.with_later(fields, pure))
+    head = rows.digest_of(*rows.with_later(fields, *rows.later_of_entry(pure, blocks)))
     derived.problems["the chain is broken"] += chained != head
     derived.problems["an entry is missing"] += entry_id != derived.entries + 1
     # Continue from the stored hash, so that one broken link counts as one problem.
     derived.head, derived.entries = chained, entry_id
     cost = rows.cost_of(loss, delta, pure)
     derived.spent += cost
+    derived.blocks.take(kind, cost, evidence, blocks)
     if (entry_id, chained) in derived.sought:
         derived.sought[entry_id, chained] = at
     match kind:
         case EntryKind.RESERVE:
             derived.problems["a charge is reserved twice"] += charge_id in derived.charges
             derived.charges[charge_id] = (evidence, "reserved")
-            for who in ("", analyst):
-                derived.days[who] = _day_after(derived.days.get(who), at[:10], replace(cost, delta=0))
+            derived.reserved_on[charge_id] = sys.intern(at[:10])
         case EntryKind.COMMIT | EntryKind.FORFEIT:
             reserved, end = derived.charges.get(charge_id, ("", "never reserved"))
             derived.problems["an entry ends a charge that is not open"] += end != "reserved"
@@ -165,7 +171,7 @@ def _take(derived: _Derived, row: tuple[Any, ...]) -> None:
             derived.policies[about] = digest
         case EntryKind.PROPOSE:
             derived.proposals.append(evidence)
-        case EntryKind.OVERRIDE | EntryKind.VERSION | EntryKind.RETIRE | EntryKind.DENY:
+        case EntryKind.OVERRIDE | EntryKind.VERSION | EntryKind.RETIRE | EntryKind.DENY | EntryKind.BLOCKS:
             pass
         case _:
             derived.problems["an entry is of an unknown kind"] += 1
@@ -186,6 +192,9 @@ def _check_charges(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: s
         by_analyst[analyst] = by_analyst.get(analyst, Cost.zero()) + cost
         if group is not None:
             by_group[group] = by_group.get(group, Cost.zero()) + cost
+        for who in ("", analyst):  # limits count the whole cost of a charge, which its entry does not say where blocks pay
+            day = derived.reserved_on.get(charge_id, "")
+            derived.days[who] = _day_after(derived.days.get(who), day, Cost(loss=cost.loss, delta=0, pure=cost.pure))
         reserved, end = derived.charges.pop(charge_id, ("", ""))
         evidence = rows.digest_of(
             *rows.with_later([None if value is None else str(value) for value in fields], *rows.later_of_charge(pure, purchase))

@@ -1,7 +1,7 @@
 -- Many reservations, or many answers, in one statement, for one data set or for several that a process uses. They share one disk write.
 --
 -- Requests that certainly fit are charged together, and each table is written once. Costs are not negative, so lapwing.reserve would have
--- charged each of them too, in any order. If it is not certain that all requests of a data set fit, none of them is charged here:
+-- charged each of them too, in any order. A data set with blocks of time is never charged here. If it is not certain that all requests of a data set fit, none of them is charged here:
 -- lapwing.reserve decides on each in turn. Either way the outcomes are those of single reservations.
 
 -- Charge the requests to those data sets for which all requests fit; the caller holds their locks (p_held). A request that was not charged
@@ -37,7 +37,7 @@ BEGIN
                 CASE WHEN a.day >= today THEN a.day_pure ELSE 0 END AS a_day_pure,
                 g.loss_spent AS g_loss_spent, g.delta_spent AS g_delta_spent, g.pure_spent AS g_pure_spent, g.loss_total AS g_loss_total,
                 g.delta_total AS g_delta_total, g.pure_total AS g_pure_total,
-                NOT d.superseded AND NOT d.closed AND w.epoch IS NOT NULL AND a.analyst IS NOT NULL AND c.charge_id IS NULL
+                d.blocks_every IS NULL AND NOT d.superseded AND NOT d.closed AND w.epoch IS NOT NULL AND a.analyst IS NOT NULL AND c.charge_id IS NULL
                     AND r.loss > 0 AND r.delta >= 0 AND (r.pure >= 0) IS NOT FALSE
                     AND NOT lapwing.exceeds(r.loss, r.pure, d.statement_loss_max, d.statement_pure_max)
                     -- The chain must have the entry that the caller knows; a caller that knows none passes 0.
@@ -154,7 +154,8 @@ END $$;
 CREATE FUNCTION lapwing.reserve_many(
     p_ledger_id text, p_epoch text, p_nonces text[], p_analysts text[], p_request_ids text[], p_digests text[], p_versions bigint[],
     p_summaries text[], p_losses numeric[], p_deltas numeric[], p_pures numeric[], p_anchor_entries bigint, p_anchor_head text,
-    p_purchases text[], OUT outcomes text[], OUT o_charge_ids bigint[], OUT o_payloads bytea[], OUT o_payload_digests text[], OUT o_state text[]
+    p_purchases text[], OUT outcomes text[], OUT o_charge_ids bigint[], OUT o_payloads bytea[], OUT o_payload_digests text[], OUT o_state text[],
+    p_blocks text[] DEFAULT NULL
 ) LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
@@ -173,7 +174,7 @@ BEGIN
     END IF;
     FOR i IN 1..n LOOP
         SELECT r.* INTO one FROM lapwing.reserve(p_ledger_id, p_epoch, p_nonces[i], p_analysts[i], p_request_ids[i], p_digests[i],
-            p_versions[i], p_summaries[i], p_losses[i], p_deltas[i], p_pures[i], p_anchor_entries, p_anchor_head, p_purchases[i]) AS r;
+            p_versions[i], p_summaries[i], p_losses[i], p_deltas[i], p_pures[i], p_anchor_entries, p_anchor_head, p_purchases[i], p_blocks[i]) AS r;
         outcomes[i] := one.outcome;
         o_charge_ids[i] := one.o_charge_id;
         o_payloads[i] := one.o_payload;
@@ -238,7 +239,8 @@ END $$;
 CREATE PROCEDURE lapwing.reserve_many_durably(
     p_ledger_id text, p_epoch text, p_nonces text[], p_analysts text[], p_request_ids text[], p_digests text[], p_versions bigint[],
     p_summaries text[], p_losses numeric[], p_deltas numeric[], p_pures numeric[], p_anchor_entries bigint, p_anchor_head text,
-    p_purchases text[], OUT outcomes text[], OUT o_charge_ids bigint[], OUT o_payloads bytea[], OUT o_payload_digests text[], OUT o_state text[]
+    p_purchases text[], OUT outcomes text[], OUT o_charge_ids bigint[], OUT o_payloads bytea[], OUT o_payload_digests text[], OUT o_state text[],
+    p_blocks text[] DEFAULT NULL
 ) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lapwing.require_durable();
@@ -246,7 +248,7 @@ BEGIN
         pg_catalog.set_config('lapwing.flush_follows', pg_catalog.pg_current_xact_id()::pg_catalog.text, true);
     SELECT r.* INTO outcomes, o_charge_ids, o_payloads, o_payload_digests, o_state
         FROM lapwing.reserve_many(p_ledger_id, p_epoch, p_nonces, p_analysts, p_request_ids, p_digests, p_versions, p_summaries, p_losses,
-            p_deltas, p_pures, p_anchor_entries, p_anchor_head, p_purchases) AS r;
+            p_deltas, p_pures, p_anchor_entries, p_anchor_head, p_purchases, p_blocks) AS r;
     COMMIT;  -- both settings end here
     CALL lapwing.wait_for_disk();
 END $$;

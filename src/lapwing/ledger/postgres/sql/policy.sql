@@ -85,7 +85,7 @@ BEGIN
 END $$;
 
 -- The outcome that refuses a budget, or 'done'.
-CREATE FUNCTION lapwing.budget_outcome(ds lapwing.data_set, p_budget text, p_second boolean) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION lapwing.budget_outcome(ds lapwing.data_set, p_budget text, p_second boolean) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     to_loss numeric := (p_budget::jsonb ->> 'loss_total')::numeric;
     to_delta numeric := (p_budget::jsonb ->> 'delta_total')::numeric;
@@ -94,6 +94,8 @@ BEGIN
     IF to_loss > ds.loss_ceiling OR to_delta > ds.delta_ceiling OR to_pure > ds.pure_ceiling THEN
         RETURN 'above-ceiling';
     ELSIF lapwing.exceeds(ds.loss_spent, ds.pure_spent, to_loss, to_pure) OR to_delta < ds.delta_spent THEN
+        RETURN 'below-spent';
+    ELSIF ds.blocks_every IS NOT NULL AND lapwing.tree_exceeds(ds.ledger_id, 1, -65536, 65535, 0, 0, 0, to_loss, to_delta, to_pure) THEN
         RETURN 'below-spent';
     ELSIF (to_loss > ds.loss_total OR to_delta > ds.delta_total OR to_pure > ds.pure_total) AND NOT p_second THEN
         RETURN 'second-person';
@@ -107,6 +109,7 @@ BEGIN
     ds.loss_total := (p_budget::jsonb ->> 'loss_total')::numeric;
     ds.delta_total := (p_budget::jsonb ->> 'delta_total')::numeric;
     ds.pure_total := (p_budget::jsonb ->> 'pure_total')::numeric;
+    PERFORM lapwing.set_tree_totals(ds);
     RETURN lapwing.append(ds, 'budget', '', NULL, 0, 0, p_detail, lapwing.budgets_evidence(ds.budget, ds.ceiling));
 END $$;
 
@@ -175,7 +178,7 @@ BEGIN
     outcome := 'done';
 END $$;
 
--- Proposals: by an owner for the budget, the ceiling or a lost anchor, by an analyst for a larger sub-budget. Another person must decide, by the
+-- Proposals: by an owner for the budget, the ceiling, the cap of a person or a lost anchor, by an analyst for a larger sub-budget. Another person must decide, by the
 -- given name; and a proposal of an owner must be decided in a session of another database role, whatever the given name.
 CREATE FUNCTION lapwing.propose(p_ledger_id text, p_kind text, p_target text, p_by text, p_budget text, p_loss_total numeric,
     p_delta_total numeric, p_reason text, p_pure_total numeric DEFAULT NULL, OUT outcome text, OUT o_proposal_id bigint, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
@@ -187,6 +190,8 @@ BEGIN
         outcome := 'analyst-unknown'; RETURN;
     ELSIF p_kind = 'anchor' AND p_target <> ALL (ds.anchors) THEN
         outcome := 'anchor-unknown'; RETURN;
+    ELSIF p_kind = 'cap' AND ds.blocks_every IS NULL THEN
+        outcome := 'blocks-undeclared'; RETURN;
     END IF;
     outcome := 'done';
     SELECT coalesce(max(proposal_id), 0) + 1 INTO o_proposal_id FROM lapwing.proposal WHERE ledger_id = p_ledger_id;
@@ -241,6 +246,11 @@ BEGIN
             ds.pure_ceiling := p.pure_total;
             ds := lapwing.append(ds, 'ceiling', '', NULL, 0, 0, detail, lapwing.budgets_evidence(ds.budget, ds.ceiling));
         END IF;
+    ELSIF p_approve AND p.kind = 'cap' THEN
+        outcome := lapwing.cap_outcome(ds, nullif(p.budget, ''), true);
+        IF outcome = 'done' THEN
+            ds := lapwing.apply_cap(ds, nullif(p.budget, ''), detail);
+        END IF;
     ELSIF p_approve AND p.kind = 'anchor' THEN
         ds := lapwing.set_anchors(ds, array_remove(ds.anchors, p.target), detail);
     ELSIF p_approve THEN
@@ -268,13 +278,15 @@ END $$;
 -- the budget in the anchor. If they do not fit, more was spent than was promised: nothing is left, and the data set closes. Of two sums, the one
 -- that was within its total is filled, and the other gets everything that was lost.
 CREATE FUNCTION lapwing.accept_override(p_ledger_id text, p_detail text, p_fingerprint text, p_behind boolean, p_loss_lost numeric,
-    p_delta_lost numeric, p_pure_lost numeric, p_budget text, p_ceiling text, p_closed boolean, p_anchors text[]) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+    p_delta_lost numeric, p_pure_lost numeric, p_budget text, p_ceiling text, p_closed boolean, p_anchors text[], p_every text DEFAULT NULL,
+    p_person_budget text DEFAULT NULL, p_blocks text DEFAULT NULL) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
     loss_ceiling numeric := (p_ceiling::jsonb ->> 'loss_total')::numeric;
     loss_total numeric := (p_budget::jsonb ->> 'loss_total')::numeric;
     pure_total numeric := (p_budget::jsonb ->> 'pure_total')::numeric;
-    too_much boolean;
+    lost record;
+    of_blocks record;
 BEGIN
     -- One person may add anchors; the removal of an anchor that cannot be compared takes two, and happens elsewhere.
     IF NOT ds.anchors <@ p_anchors THEN
@@ -288,28 +300,29 @@ BEGIN
         INSERT INTO lapwing.fingerprint VALUES (p_fingerprint, ds.source_id) ON CONFLICT DO NOTHING;
     END IF;
     IF p_behind THEN
-        IF loss_ceiling >= ds.loss_ceiling AND NOT lapwing.exceeds(ds.loss_spent, ds.pure_spent, loss_total, pure_total) THEN
+        IF loss_ceiling >= ds.loss_ceiling AND lapwing.budget_outcome(ds, p_budget, true) <> 'below-spent' THEN
             ds.budget := p_budget; ds.loss_total := loss_total; ds.delta_total := (p_budget::jsonb ->> 'delta_total')::numeric;
             ds.pure_total := pure_total;
             ds.ceiling := p_ceiling; ds.loss_ceiling := loss_ceiling; ds.delta_ceiling := (p_ceiling::jsonb ->> 'delta_total')::numeric;
             ds.pure_ceiling := (p_ceiling::jsonb ->> 'pure_total')::numeric;
+            PERFORM lapwing.set_tree_totals(ds);
         END IF;
-        too_much := ds.delta_spent + p_delta_lost > ds.delta_total;
-        IF lapwing.exceeds(ds.loss_spent + p_loss_lost, ds.pure_spent + p_pure_lost, ds.loss_total, ds.pure_total) THEN
-            too_much := true;
-            IF ds.loss_spent >= ds.loss_total AND (ds.pure_spent <= ds.pure_total) IS TRUE THEN
-                p_pure_lost := ds.pure_total - ds.pure_spent;
-            ELSE
-                p_loss_lost := least(p_loss_lost, ds.loss_total - ds.loss_spent);
-            END IF;
+        SELECT f.* INTO lost FROM lapwing.filled(ds.loss_spent, ds.delta_spent, ds.pure_spent, ds.loss_total, ds.delta_total, ds.pure_total,
+            p_loss_lost, p_delta_lost, p_pure_lost) AS f;
+        IF p_every IS NOT NULL THEN
+            SELECT r.* INTO of_blocks FROM lapwing.restore_blocks(ds, p_blocks, p_every, p_person_budget, p_detail) AS r;
+            ds := of_blocks.o_state;
+        ELSE
+            SELECT NULL AS o_charged INTO of_blocks;
         END IF;
-        ds := lapwing.append(ds, 'restore', '', NULL, p_loss_lost, least(p_delta_lost, ds.delta_total - ds.delta_spent),
-            'charges made after the restored state' || CASE WHEN too_much THEN ': more than the budget has left' ELSE '' END,
-            lapwing.budgets_evidence(ds.budget, ds.ceiling), CASE WHEN p_loss_lost > 0 OR p_delta_lost > 0 OR p_pure_lost > 0 THEN p_pure_lost END);
-        IF (p_closed OR too_much) AND NOT ds.closed THEN
+        ds := lapwing.append(ds, 'restore', '', NULL, lost.loss, lost.delta,
+            'charges made after the restored state' || CASE WHEN lost.too_much THEN ': more than the budget has left' ELSE '' END,
+            lapwing.budgets_evidence(ds.budget, ds.ceiling), CASE WHEN lost.loss > 0 OR p_delta_lost > 0 OR lost.pure > 0 THEN lost.pure END,
+            of_blocks.o_charged);
+        IF (p_closed OR lost.too_much) AND NOT ds.closed THEN
             ds.closed := true;
             ds := lapwing.append(ds, 'close', '', NULL, 0, 0,
-                CASE WHEN too_much THEN 'more was spent than the budget has' ELSE 'closed before the ledger was restored' END, '');
+                CASE WHEN lost.too_much THEN 'more was spent than the budget has' ELSE 'closed before the ledger was restored' END, '');
         END IF;
     END IF;
     RETURN ds;

@@ -23,6 +23,10 @@ CREATE FUNCTION lapwing.with_later(p_fields text[], VARIADIC p_later text[]) RET
 CREATE FUNCTION lapwing.later_of_charge(p_pure text, p_purchase text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN p_purchase IS NULL THEN ARRAY[p_pure] ELSE ARRAY[p_pure, p_purchase] END;
 
+-- The same of an entry: without blocks, its digest is the same as before.
+CREATE FUNCTION lapwing.later_of_entry(p_pure text, p_blocks text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN p_blocks IS NULL THEN ARRAY[p_pure] ELSE ARRAY[p_pure, p_blocks] END;
+
 -- The rule of admission: of two sums over the same charges, one must be within its total. A loss total of NULL is no limit; a pure sum of NULL
 -- is within no total, and no sum is within a pure total of NULL.
 CREATE FUNCTION lapwing.exceeds(p_loss numeric, p_pure numeric, p_loss_total numeric, p_pure_total numeric) RETURNS boolean
@@ -60,29 +64,31 @@ CREATE FUNCTION lapwing.stamp(p_moment timestamptz) RETURNS text LANGUAGE sql ST
 -- Writes an entry (only lapwing.charge_all and lapwing.settle_all write entries too). Returns the new head; the caller, who holds the lock, stores
 -- it with the number in the same transaction.
 CREATE FUNCTION lapwing.chain(p_ledger_id text, p_entry_id bigint, p_head text, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric,
-    p_delta numeric, p_pure numeric, p_detail text, p_evidence text, p_moment timestamptz) RETURNS text LANGUAGE plpgsql AS $$
+    p_delta numeric, p_pure numeric, p_detail text, p_evidence text, p_moment timestamptz, p_blocks text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql AS $$
 DECLARE
     stamp text := lapwing.stamp(p_moment);
     h text := lapwing.digest(VARIADIC lapwing.with_later(ARRAY[p_head, p_entry_id::text, stamp, p_kind, p_analyst, p_charge_id::text,
-        p_loss::text, p_delta::text, p_detail, p_evidence], p_pure::text));
+        p_loss::text, p_delta::text, p_detail, p_evidence], VARIADIC lapwing.later_of_entry(p_pure::text, p_blocks)));
 BEGIN
-    INSERT INTO lapwing.entry (ledger_id, entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail, evidence, chained)
-        VALUES (p_ledger_id, p_entry_id, stamp, p_kind, p_analyst, p_charge_id, p_loss, p_delta, p_pure, p_detail, p_evidence, h);
+    INSERT INTO lapwing.entry (ledger_id, entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail, evidence, chained, blocks)
+        VALUES (p_ledger_id, p_entry_id, stamp, p_kind, p_analyst, p_charge_id, p_loss, p_delta, p_pure, p_detail, p_evidence, h, p_blocks);
     RETURN h;
 END $$;
 
 -- One entry together with the state it leads to: ds (which may differ from the stored row in what follows "SET") plus the amounts. A cost
 -- of zero has no pure amount, but does not count as missing one.
 CREATE FUNCTION lapwing.append(ds lapwing.data_set, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric, p_delta numeric,
-    p_detail text, p_evidence text, p_pure numeric DEFAULT NULL) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+    p_detail text, p_evidence text, p_pure numeric DEFAULT NULL, p_blocks text DEFAULT NULL) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
 DECLARE
     h text := lapwing.chain(ds.ledger_id, ds.entries + 1, ds.head, p_kind, p_analyst, p_charge_id, p_loss, p_delta, p_pure, p_detail,
-        p_evidence, clock_timestamp());
+        p_evidence, clock_timestamp(), p_blocks);
 BEGIN
     UPDATE lapwing.data_set SET
         loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, entries = ds.entries + 1, head = h,
         pure_spent = pure_spent + CASE WHEN p_loss = 0 AND p_delta = 0 THEN coalesce(p_pure, 0) ELSE p_pure END,
-        superseded = ds.superseded, closed = ds.closed, anchors = ds.anchors,
+        superseded = ds.superseded, closed = ds.closed, anchors = ds.anchors, blocks_every = ds.blocks_every,
+        person_budget = ds.person_budget,
         budget = ds.budget, loss_total = ds.loss_total, delta_total = ds.delta_total, pure_total = ds.pure_total,
         ceiling = ds.ceiling, loss_ceiling = ds.loss_ceiling, delta_ceiling = ds.delta_ceiling, pure_ceiling = ds.pure_ceiling,
         statement_loss_max = ds.statement_loss_max, day_loss_max = ds.day_loss_max,
@@ -160,7 +166,9 @@ END $$;
 CREATE FUNCTION lapwing.state_texts(ds lapwing.data_set) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN ARRAY[ds.ledger_id, ds.source_id, ds.entries::text, ds.head, ds.budget, ds.ceiling, ds.loss_spent::text, ds.delta_spent::text,
-        ds.closed::text, ds.pure_spent::text];
+        ds.closed::text, ds.pure_spent::text, ds.blocks_every, ds.person_budget, ds.blocks_first::text, ds.blocks_last::text,
+        ds.blocks_loss::text, ds.blocks_delta::text, ds.blocks_pure::text, ds.persons_loss::text, ds.persons_delta::text,
+        ds.persons_pure::text];
 END $$;
 
 -- The outcome for a key that was used before. The state is returned only with a permit, because nothing else needs it.
@@ -195,7 +203,7 @@ END $$;
 CREATE FUNCTION lapwing.reserve(
     p_ledger_id text, p_epoch text, p_nonce text, p_analyst text, p_request_id text, p_digest text, p_version bigint, p_summary text,
     p_loss numeric, p_delta numeric, p_pure numeric, p_anchor_entries bigint, p_anchor_head text, p_purchase text,
-    OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT o_state text[]
+    OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT o_state text[], p_blocks text DEFAULT NULL
 ) LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
@@ -206,6 +214,8 @@ DECLARE
     day_loss_of_analyst numeric;
     day_pure_of_all numeric;
     day_pure_of_analyst numeric;
+    standing record;
+    evidence text;
 BEGIN
     -- Stored as a digest, so that a reader of the tables cannot settle the reservations of others.
     p_nonce := lapwing.digest(p_nonce);
@@ -257,6 +267,13 @@ BEGIN
     ELSIF lapwing.exceeds(seen.group_loss_spent + p_loss, seen.group_pure_spent + p_pure, seen.group_loss_total, seen.group_pure_total)
         OR seen.group_delta_spent + p_delta > seen.group_delta_total THEN
         outcome := 'group-budget'; RETURN;
+    ELSIF ds.blocks_every IS NULL AND p_blocks IS NOT NULL THEN
+        outcome := 'blocks-undeclared'; RETURN;
+    ELSIF ds.blocks_every IS NOT NULL THEN
+        SELECT r.* INTO standing FROM lapwing.charge_blocks(ds, p_blocks, p_loss, p_delta, p_pure) AS r;
+        IF standing.outcome IS NOT NULL THEN
+            outcome := standing.outcome; RETURN;
+        END IF;
     ELSIF lapwing.exceeds(ds.loss_spent + p_loss, ds.pure_spent + p_pure, ds.loss_total, ds.pure_total)
         OR ds.delta_spent + p_delta > ds.delta_total THEN
         outcome := 'budget'; RETURN;
@@ -273,10 +290,14 @@ BEGIN
         UPDATE lapwing.analyst_group SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, pure_spent = pure_spent + p_pure
             WHERE ledger_id = p_ledger_id AND group_name = seen.group_name;
     END IF;
-    ds.head := lapwing.chain(p_ledger_id, ds.entries + 1, ds.head, 'reserve', p_analyst, o_charge_id, p_loss, p_delta, p_pure, p_summary,
-        lapwing.digest(VARIADIC lapwing.with_later(ARRAY[o_charge_id::text, p_analyst, seen.group_name, p_request_id, p_digest,
-            p_version::text, '', p_summary, p_loss::text, p_delta::text, p_epoch, p_nonce],
-            VARIADIC lapwing.later_of_charge(p_pure::text, p_purchase))), moment);
+    evidence := lapwing.digest(VARIADIC lapwing.with_later(ARRAY[o_charge_id::text, p_analyst, seen.group_name, p_request_id, p_digest,
+        p_version::text, '', p_summary, p_loss::text, p_delta::text, p_epoch, p_nonce],
+        VARIADIC lapwing.later_of_charge(p_pure::text, p_purchase)));
+    IF ds.blocks_every IS NOT NULL THEN  -- from here on, the cost is the part of the tables without time
+        p_loss := standing.loss; p_delta := standing.delta; p_pure := standing.pure;
+    END IF;
+    ds.head := lapwing.chain(p_ledger_id, ds.entries + 1, ds.head, 'reserve', p_analyst, o_charge_id, p_loss, p_delta,
+        CASE WHEN p_loss > 0 OR p_delta > 0 THEN p_pure END, p_summary, evidence, moment, p_blocks);
     UPDATE lapwing.data_set SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, pure_spent = pure_spent + p_pure,
             entries = entries + 1, charges = charges + 1, head = ds.head, day = greatest(day, today), day_loss = day_loss_of_all,
             day_pure = day_pure_of_all, anchored = greatest(anchored, p_anchor_entries)
@@ -287,13 +308,13 @@ BEGIN
 END $$;
 
 -- The outcome of a new request at this cost: it is reserved and undone, so that the rules are not repeated here.
-CREATE FUNCTION lapwing.would_reserve(p_ledger_id text, p_epoch text, p_analyst text, p_loss numeric, p_delta numeric, p_pure numeric)
-RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION lapwing.would_reserve(p_ledger_id text, p_epoch text, p_analyst text, p_loss numeric, p_delta numeric, p_pure numeric,
+    p_blocks text DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE said text;
 BEGIN
     BEGIN
         SELECT r.outcome INTO said FROM lapwing.reserve(p_ledger_id, p_epoch, '', p_analyst, 'would ' || gen_random_uuid(), '', 0, '', p_loss,
-            p_delta, p_pure, 0, '', NULL) AS r;
+            p_delta, p_pure, 0, '', NULL, p_blocks) AS r;
         RAISE EXCEPTION USING ERRCODE = 'LW000';
     EXCEPTION WHEN SQLSTATE 'LW000' THEN
         RETURN said;
@@ -385,7 +406,7 @@ END $$;
 CREATE PROCEDURE lapwing.reserve_durably(
     p_ledger_id text, p_epoch text, p_nonce text, p_analyst text, p_request_id text, p_digest text, p_version bigint, p_summary text,
     p_loss numeric, p_delta numeric, p_pure numeric, p_anchor_entries bigint, p_anchor_head text, p_purchase text,
-    OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT o_state text[]
+    OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT o_state text[], p_blocks text DEFAULT NULL
 ) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lapwing.require_durable();
@@ -393,7 +414,7 @@ BEGIN
         pg_catalog.set_config('lapwing.flush_follows', pg_catalog.pg_current_xact_id()::pg_catalog.text, true);
     SELECT r.* INTO outcome, o_charge_id, o_payload, o_payload_digest, o_state
         FROM lapwing.reserve(p_ledger_id, p_epoch, p_nonce, p_analyst, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta, p_pure,
-            p_anchor_entries, p_anchor_head, p_purchase) AS r;
+            p_anchor_entries, p_anchor_head, p_purchase, p_blocks) AS r;
     COMMIT;  -- both settings end here
     CALL lapwing.wait_for_disk();
 END $$;

@@ -39,6 +39,14 @@ CREATE FUNCTION lapwing.purchase_of(p_ledger_id text, p_charge_id bigint) RETURN
     SELECT purchase FROM lapwing.charge WHERE ledger_id = p_ledger_id AND charge_id = p_charge_id
 $$;
 
+-- What blocks have spent, and the most that one person lost over a year: the row without numbers. No row: no blocks.
+CREATE FUNCTION lapwing.block_spending(p_ledger_id text, OUT first_block integer, OUT last_block integer, OUT loss numeric, OUT delta numeric,
+    OUT pure numeric) RETURNS SETOF record LANGUAGE sql STABLE AS $$
+    SELECT s.* FROM lapwing.tree_pieces(p_ledger_id, 1) AS s WHERE s.loss > 0 OR s.delta > 0 OR s.pure > 0
+    UNION ALL
+    SELECT NULL, NULL, t.loss_most, t.delta_most, t.pure_most FROM lapwing.block_tree AS t WHERE t.ledger_id = p_ledger_id AND t.tree = 2
+$$;
+
 -- The statement of the receipt for a committed charge.
 CREATE FUNCTION lapwing.committed(p_ledger_id text, p_charge_id bigint, OUT analyst text, OUT request_id text, OUT digest text,
     OUT payload_digest text, OUT loss numeric, OUT delta numeric, OUT entry_id bigint, OUT chained text, OUT at text)

@@ -1,0 +1,123 @@
+"""Balances of blocks of time on PostgreSQL, against an array with one element for each block and one for each year."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from lapwing.errors import BudgetRefused
+from lapwing.kernel.accounting import Budget, Cost, admits
+from lapwing.kernel.blocks import BlockCost
+from lapwing.kernel.permit import Permit
+from lapwing.ledger.block_balances import BLOCK_MAX, BLOCK_MIN, BLOCKS_IN_YEAR, BlockTerms
+from lapwing.ledger.postgres.ledger import PostgresLedger
+from lapwing.ledger.postgres.verify import verify
+from tests.ledger.pg import Place
+from tests.ledger.support import approximate_budget, pure_budget, request, union_budget
+
+MONTHS = BlockTerms("month", Fraction(3))
+ACCOUNTS = {"pure": pure_budget(4 * 10**15), "approximate": approximate_budget(3), "union": union_budget(3)}
+WINDOW = range(-40, 60)
+"""The blocks that the tests charge: on both sides of an edge of the tree."""
+CHARGES = 700
+
+
+class Arrays:
+    """What is spent, with one element for each block and one for each year, by its last block."""
+
+    def __init__(self, budget: Budget, terms: BlockTerms) -> None:
+        self.budget, self.cap, self.longer = budget, terms.person_budget(budget), BLOCKS_IN_YEAR[terms.every] - 1
+        self.standing = Cost.zero()
+        self.blocks = dict.fromkeys(WINDOW, Cost.zero())
+        self.years = dict.fromkeys([*range(WINDOW[0] - 2, WINDOW[-1] + self.longer + 2), BLOCK_MIN, BLOCK_MAX], Cost.zero())
+
+    def outcome(self, ranges: Sequence[BlockCost], person: Cost, *, charge: bool) -> str:
+        parts = {number: each.cost for each in ranges if each.first is not None for number in range(each.first, (each.last or 0) + 1)}
+        standing = next((each.cost for each in ranges if each.first is None), None)
+        years = [year for year in self.years if standing is not None or any(year - self.longer <= number <= year for number in parts)]
+        if standing is not None and not admits(self.budget, spent=self.standing, cost=standing):
+            return "budget-exceeded"
+        if not all(admits(self.budget, spent=self.blocks[number], cost=cost) for number, cost in parts.items()):
+            return "block-budget"
+        if self.cap is not None and not all(admits(self.cap, spent=self.years[year], cost=person) for year in years):
+            return "person-cap"
+        if charge:
+            self.standing += standing or Cost.zero()
+            for number, cost in parts.items():
+                self.blocks[number] += cost
+            for year in years:
+                self.years[year] += person
+        return "permit"
+
+
+def some_ranges(rng: random.Random, budget: Budget) -> tuple[tuple[BlockCost, ...], Cost]:
+    edges = sorted(rng.sample(WINDOW, 2 * rng.choice([1, 1, 2, 3])))
+    ranges = [BlockCost(first, last, some_cost(rng, budget)) for first, last in zip(edges[::2], edges[1::2], strict=True)]
+    if rng.random() < 0.1:
+        ranges = ranges * (rng.random() < 0.5) + [BlockCost(None, None, some_cost(rng, budget))]
+    return tuple(ranges), some_cost(rng, budget)
+
+
+def some_cost(rng: random.Random, budget: Budget) -> Cost:
+    """Of a union, cheap on one side and expensive on the other, so that blocks are within by different sums."""
+    share = rng.choice([8, 20, 60])
+    loss, delta = budget.loss_total // share + rng.randrange(3), rng.choice([0, budget.delta_total // 90])
+    if budget.pure_total is None:
+        return Cost(loss=loss, delta=delta)
+    pure = rng.choice([None, budget.pure_total // rng.choice([15, 60])])
+    return Cost(loss=loss if pure is None or rng.random() < 0.5 else loss * 7, delta=delta, pure=pure)
+
+
+@pytest.mark.parametrize("cap", [Fraction(3), None], ids=["cap", "none"])
+@pytest.mark.parametrize("account", ACCOUNTS)
+def test_the_tree_agrees_with_arrays(place: Place, account: str, cap: Fraction | None) -> None:
+    budget, rng = ACCOUNTS[account], random.Random(f"{account} {cap}")
+    terms = BlockTerms("month", cap)
+    arrays = Arrays(budget, terms)
+    seen: dict[str, int] = {}
+    with place.create(budget) as ledger:
+        ledger.declare_blocks(terms, read=None, units=1, reason="blocks")
+        for number in range(CHARGES):
+            ranges, person = some_ranges(rng, budget)
+            if rng.random() < 0.5:
+                expected = arrays.outcome(ranges, person, charge=False)
+                assert asked(ledger, ranges, person) == expected
+            else:
+                expected = arrays.outcome(ranges, person, charge=True)
+                assert charged(ledger, str(number), ranges, person) == expected
+            seen[expected] = seen.get(expected, 0) + 1
+        agree(ledger, arrays)
+        assert verify(ledger.connection, place.source_id, anchors=place.anchors).problems == ()
+    assert seen["permit"] > 20 and seen["block-budget" if cap is None else "person-cap"] > 20, seen
+
+
+def asked(ledger: PostgresLedger, ranges: tuple[BlockCost, ...], person: Cost | None) -> str:
+    try:
+        ledger.require_payable("ana", Cost(loss=1, delta=0), ranges, person)
+    except BudgetRefused as refusal:
+        return refusal.code
+    return "permit"
+
+
+def charged(ledger: PostgresLedger, key: str, ranges: tuple[BlockCost, ...], person: Cost | None) -> str:
+    try:
+        permit = ledger.reserve(replace(request(key), ranges=ranges, person=person))
+    except BudgetRefused as refusal:
+        return refusal.code
+    assert isinstance(permit, Permit)
+    return "permit"
+
+
+def agree(ledger: PostgresLedger, arrays: Arrays) -> None:
+    spending = ledger.blocks()
+    assert spending is not None and ledger.balance().spent == arrays.standing
+    for number, cost in arrays.blocks.items():
+        assert next((each.cost for each in spending.ranges if each.first <= number <= each.last), Cost.zero()) == cost  # type: ignore[operator]
+    most = [max(year.loss for year in arrays.years.values()), max(year.delta for year in arrays.years.values())]
+    assert [spending.person.loss, spending.person.delta] == most
+    pures = [year.pure for year in arrays.years.values()]
+    assert spending.person.pure == (None if None in pures else max(pure or 0 for pure in pures))
