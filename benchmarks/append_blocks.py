@@ -90,6 +90,7 @@ def write_day(target: Path, day: int, rows: int) -> None:
     region, amount = "'r' || CAST(hash(i, 3) % 20 AS VARCHAR)", f"round({uniform.format(salt=4)} * 120, 2)"
     with duckdb.connect() as connection:
         connection.execute("SET memory_limit = '1GB'")
+        connection.execute("SET enable_progress_bar = false")
         numbers = f"range({day * rows}, {(day + 1) * rows}) t(i)"
         select = f"SELECT {user} AS user_id, {moment} AS at, {region} AS region, {amount} AS amount FROM {numbers}"
         connection.execute(f"COPY ({select}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
