@@ -28,9 +28,9 @@ from lapwing.planning.noise_choice import with_better_noise
 from lapwing.planning.plan import DraftedStatement
 from lapwing.planning.planned import GroupLimits, PlannedStatement, Price
 from lapwing.sql import bind
+from lapwing.sql.rows.block_ranges import with_blocks
 from lapwing.sql.text.privacy_words import Question
 from lapwing.sql.text.refusals import span_in
-from lapwing.statement_blocks import with_blocks
 from lapwing.statements import DecidedRows, Statement
 
 
