@@ -125,7 +125,7 @@ class BudgetView:
             "order": budget.order,
             "pure_epsilon": None if budget.order is None else self._pure(total),
             "delta_keys": {name: decimal_text(cost.delta, DELTA_UNITS) for name, cost in _named(total, spent, left)},
-            "blocks": None if self.blocks is None else self.blocks.to_dict(),
+            **({} if self.blocks is None else {"blocks": self.blocks.to_dict()}),
         }
 
     def _pure(self, total: Cost) -> dict[str, str | None]:

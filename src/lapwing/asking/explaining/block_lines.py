@@ -14,12 +14,11 @@ from lapwing.kernel.certify import Certified
 from lapwing.ledger.amounts import lost_between
 
 
-def block_lines(curator: Curator, certified: Certified, price: Cost, *, stored: bool) -> list[tuple[str, str]]:
-    """The lines of a statement on a data set with blocks of time; none without them."""
-    read = blocks_read(curator, certified, price, stored=stored)
+def block_lines(read: dict[str, Any] | None, unit: str) -> list[tuple[str, str]]:
+    """What a statement reads of the blocks of time of a data set, as lines; none without them."""
     if read is None:
         return []
-    unit, every = curator.declaration.dataset.unit, read["every"]
+    every = read["every"]
     cap = NO_CAP if read["person_cap"] is None else f"cap {read['person_cap']:g}"
     over = f"one {unit} has lost epsilon {read['person_year_before']:.3g} at most, and {read['person_year_after']:.3g} after this; {cap}"
     person_year = ("person-year", over)
@@ -41,7 +40,7 @@ def count(number: int, every: str) -> str:
 
 
 def blocks_read(curator: Curator, certified: Certified, price: Cost, *, stored: bool) -> dict[str, Any] | None:
-    """The same for JSON; None on a data set without blocks of time."""
+    """What a statement reads of the blocks of time of a data set, for JSON; None without them."""
     declared, spending = curator.declaration.blocks, curator.ledger.blocks()
     if declared is None or spending is None:
         return None

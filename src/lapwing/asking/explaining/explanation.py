@@ -85,7 +85,8 @@ def explanation(
     cost = CostView.of(price_of_all, balance.budget, free=False)
     share = share_of_cost(balance.budget, price_of_all)
     lines = [protects, ("price", price_text(curator, balance, price_of_all, stored=stored))]
-    lines += block_lines(curator, certified, price_of_all, stored=stored)
+    read = blocks_read(curator, certified, price_of_all, stored=stored)
+    lines += block_lines(read, unit)
     if first.loss and not stored:
         part_of_price = percent(round(_part_of(first, price_of_all), 3))
         sample = sample_text(norms.one_in, unit)
@@ -111,7 +112,7 @@ def explanation(
         **payable(curator, balance, price_of_all),
         "predicted_error": predicted_errors(statement, planned, units=units),
         "stored": stored,
-        "blocks": blocks_read(curator, certified, price_of_all, stored=stored),
+        **({} if read is None else {"blocks": read}),
         **leading,
         "parts": details,
         "digest": certified.digest,
