@@ -16,6 +16,7 @@ ENTRIES: Mapping[str, str] = {
     "reopen": "reopened",
     "override": "owner's override",
     "restore": "restored",
+    "blocks": "blocks of time declared",
     "version": "version prepared",
     "retire": "version deleted",
     "policy": "terms changed",
