@@ -222,7 +222,7 @@ def measure(place: Place, *, blocks: int, appends: int) -> list[tuple[str, ...]]
     place.add_days(0, blocks - 1)
     whole = place.prepare(blocks)
     before = place.version_bytes()
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             place.name,
             f"prepare {blocks} blocks",
