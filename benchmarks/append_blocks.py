@@ -195,8 +195,8 @@ def on_postgres(directory: Path, *, rows: int, settings: Settings) -> Iterator[P
         declaration = parse(text)
 
         def add(first: int, last: int) -> None:
+            write_days(directory, first, last, rows)
             for day in range(first, last + 1):
-                write_days(directory, day, day, rows)
                 _load(owner, "shop.events", directory / f"day-{day:05d}.parquet")
                 (directory / f"day-{day:05d}.parquet").unlink()
             ask(owner, "VACUUM (FREEZE, ANALYZE) shop.events")
@@ -222,7 +222,7 @@ def measure(place: Place, *, blocks: int, appends: int) -> list[tuple[str, ...]]
     place.add_days(0, blocks - 1)
     whole = place.prepare(blocks)
     before = place.version_bytes()
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             place.name,
             f"prepare {blocks} blocks",

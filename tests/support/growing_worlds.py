@@ -255,9 +255,10 @@ class Growing:
 
     def time_of(self, day: datetime.date) -> Any:
         """Of a day, its ends as often as anything; now and then none, or one that is not declared."""
-        if self.rng.random() < 0.1:
-            day = self.rng.choice([None, datetime.date(1999, 5, 5)])  # type: ignore[assignment]
-        if day is None or self.time == "date":
+        if self.rng.random() < 0.05:
+            return None
+        day = datetime.date(1999, 5, 5) if self.rng.random() < 0.05 else day
+        if self.time == "date":
             return day
         if self.time == "text":
             return day.isoformat() if self.rng.random() < 0.9 else f"{day.isoformat()}."

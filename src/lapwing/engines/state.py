@@ -2,6 +2,7 @@
 
     .lapwing/ranking.key      the secret that orders rows within a unit; readable by the owner only; made once, kept over all versions
     .lapwing/v000001.duckdb   one file per version, where the engine is DuckDB; written whole or not at all
+    .lapwing/v000001.blocks/  its blocks of time, where it has any: a file for each table and block, and the index of these
     .lapwing/versions         the newest number that any version had
     .lapwing/declared.toml    the catalogue as it was last prepared, kept when versions are retired
     .lapwing/blocks           which blocks of time were last prepared

@@ -133,7 +133,9 @@ class DuckDBEngine:
         """Delete the rows of a version."""
         self._require(version)
         # The file last: as long as it is there, the version is listed and can be retired again.
-        shutil.rmtree(blocks_folder(self.path(version)), ignore_errors=True)
+        folder = blocks_folder(self.path(version))
+        if folder.exists():
+            shutil.rmtree(folder)
         self.path(version).unlink()
 
     def _require(self, version: int) -> None:

@@ -98,6 +98,7 @@ def rows_more(connection: Connection, declaration: Declaration, *, schema: str, 
             assert held is not None
             blocks = blocks_held(table, held)
             if not _is_any(blocks):
+                found[table.name] = 0
                 continue
             read = dict(ask(connection, f"SELECT block, rows FROM {quoted(schema)}.{ROWS_READ} WHERE name = $1", [table.name]))
             source = source_table(connection, declaration, table, near=blocks)
