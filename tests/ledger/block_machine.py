@@ -401,9 +401,9 @@ def random_walk(seed: int, *, steps: int, account: str, module: ModuleType = lap
         for step in range(steps):
             use = dice.randrange(2)
             chance = dice.random()
-            units = declaration(seed, step, both.model)
-            if units:
-                both.declare(use, dice.choice((0, 1, 1, 2)), dice.choice((None, (0, 5), (4, 30))), units)
+            declared_for = declaration(seed, step, both.model)
+            if declared_for:
+                both.declare(use, dice.choice((0, 1, 1, 2)), dice.choice((None, (0, 5), (4, 30))), declared_for)
             elif step == steps * 3 // 4 and loses:
                 both.lose()
             elif step == steps * 2 // 3:
