@@ -403,7 +403,8 @@ def random_walk(seed: int, *, steps: int, account: str, module: ModuleType = lap
             chance = dice.random()
             declared_for = declaration(seed, step, both.model)
             if declared_for:
-                both.declare(use, dice.choice((0, 1, 1, 2)), dice.choice((None, (0, 5), (4, 30))), declared_for)
+                cap, read = dice.choice((0, 1, 1, 2)), dice.choice((None, (0, 5), (4, 30)))
+                both.declare(use, 0 if declared_for > 2 else cap, read, declared_for)
             elif step == steps * 3 // 4 and loses:
                 both.lose()
             elif step == steps * 2 // 3:
