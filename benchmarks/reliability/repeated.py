@@ -16,11 +16,13 @@ from itertools import count
 from lapwing.curator.curator import Curator
 from lapwing.engines.base import Snapshot
 from lapwing.kernel.accounting import Budget, Cost
+from lapwing.kernel.blocks import BlockCost
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.permit import Permit, issue
+from lapwing.ledger.block_balances import BlockSpending, BlockTerms
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.receipts import ReceiptStatement
@@ -48,7 +50,7 @@ class ForgettingLedger:
         self._requests[charge] = request
         return issue(charge, request.digest, request.cost)
 
-    def require_payable(self, analyst: str, cost: Cost) -> None:
+    def require_payable(self, analyst: str, cost: Cost, ranges: Sequence[BlockCost] = (), person: Cost | None = None) -> None:
         """Everything is."""
 
     def commit(self, permit: Permit, payload: bytes) -> None:
@@ -92,6 +94,12 @@ class ForgettingLedger:
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         return self._real.history(limit=limit)
+
+    def blocks(self) -> BlockSpending | None:
+        return self._real.blocks()
+
+    def declare_blocks(self, terms: BlockTerms, *, read: tuple[int, int] | None, units: int, reason: str) -> None:
+        self._real.declare_blocks(terms, read=read, units=units, reason=reason)
 
     def set_budget(self, to: Budget, *, reason: str) -> None:
         self._real.set_budget(to, reason=reason)

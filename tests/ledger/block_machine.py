@@ -380,19 +380,31 @@ class BlockMachine(RuleBasedStateMachine):
             self.both.balances()
 
 
+def declaration(seed: int, step: int, model: Model) -> int:
+    """For how many units of a person blocks are declared at this step; 0 if they are not.
+
+    In every second walk after one charge, for two units. In the others for so many that what was spent is too much, and then for one.
+    """
+    if model.is_declared:
+        return 0
+    if step > 10:
+        return 1
+    return 2 * (len(model.charges) == 1) if seed % 2 == 0 else 5 * (step == 10)
+
+
 def random_walk(seed: int, *, steps: int, account: str, module: ModuleType = lapwing.ledger.local.ledger) -> None:
     """The comparison driven by chance. Blocks are declared early, and files are put back late: before, everything is compared exactly."""
     dice = random.Random(seed)
     both = Comparison(account, module)
-    declared_at, loses = dice.randrange(5, 12), seed % 4 == 3
+    loses = seed % 4 == 3
     try:
         for step in range(steps):
             use = dice.randrange(2)
             chance = dice.random()
-            if step == declared_at:
-                both.declare(use, dice.choice((0, 1, 1, 2)), dice.choice((None, (0, 5), (4, 30))), dice.choice((1, 2, 5)))
-            elif step > declared_at and not both.model.is_declared:
-                both.declare(use, dice.choice((0, 1)), (4, 30), 1)
+            declared_for = declaration(seed, step, both.model)
+            if declared_for:
+                cap, read = dice.choice((0, 1, 1, 2)), dice.choice((None, (0, 5), (4, 30)))
+                both.declare(use, 0 if declared_for > 2 else cap, read, declared_for)
             elif step == steps * 3 // 4 and loses:
                 both.lose()
             elif step == steps * 2 // 3:
@@ -410,7 +422,7 @@ def random_walk(seed: int, *, steps: int, account: str, module: ModuleType = lap
             elif chance < 0.85:
                 both.ask_again(use, dice.randrange(100))
             elif chance < 0.92:
-                both.set_budget(use, dice.randrange(2))
+                both.set_budget(use, int(dice.random() < 0.7))
             elif chance < 0.97:
                 both.declare(use, dice.randrange(4), None, 1) if both.model.is_declared else None
             else:
