@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +16,7 @@ from lapwing.errors import BudgetRefused
 from lapwing.kernel.accounting import Budget, Cost, admits
 from lapwing.kernel.blocks import BlockCost
 from lapwing.ledger.block_balances import BLOCK_MAX, BLOCK_MIN, BLOCKS_IN_YEAR, BlockTerms
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.verify import verify
 from tests.ledger.pg import Place
@@ -132,3 +135,17 @@ def agree(ledger: PostgresLedger, arrays: Arrays) -> None:
     assert [spending.person.loss, spending.person.delta] == most
     pures = [year.pure for year in arrays.years.values()]
     assert spending.person.pure == (None if None in pures else max(pure or 0 for pure in pures))
+
+
+def test_processes_that_charge_the_same_blocks_at_once_never_overspend(place: Place) -> None:
+    """All of them read block 5, which can pay for fewer than they ask for."""
+    with place.create(pure_budget(40)) as ledger:
+        ledger.declare_blocks(BlockTerms("day", None), read=None, units=1, reason="blocks")
+        assert isinstance(place.anchors, FileAnchors)
+        command = [sys.executable, "-m", "tests.ledger.blocks_client", place.dsn, place.source_id, str(place.anchors.directory)]
+        clients = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        permits = [int(client.communicate(timeout=300)[0]) for client in clients]
+        assert sum(permits) == 40
+        spending = ledger.blocks()
+        assert spending is not None and spending.most(5, 5).loss == 40 == spending.person.loss
+        assert verify(ledger.connection, place.source_id, anchors=place.anchors).problems == ()
