@@ -23,6 +23,7 @@ from lapwing.ledger.postgres.opening import override_parameters
 from lapwing.ledger.postgres.shared import SharedPostgresLedger
 from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.protocol import EntryKind, Request, StoredAnswer
+from tests.ledger.cluster import CURATOR_ROLE
 from tests.ledger.pg import Place, new_place
 from tests.ledger.support import approximate_budget, new_ledger, open_ledger, pure_budget, request, union_budget
 from tests.ledger.test_postgres_orders import kept_rows, put_back
@@ -479,13 +480,11 @@ def test_a_local_ledger_moves_with_its_blocks(tmp_path: Path, place: Place) -> N
 
 
 def test_who_may_only_ask_may_not_declare(place: Place) -> None:
-    from tests.ledger.cluster import CURATOR_ROLE
-
     declared(place).disconnect()
     with replace(place, role=CURATOR_ROLE).open() as curator:
         assert curator.blocks() is not None and isinstance(curator.reserve(of_days("a", 1, 2)), Permit)
         with pytest.raises(LedgerError) as refusal:
             curator.declare_blocks(BlockTerms("day", Fraction(1)), read=None, units=1, reason="")
         assert refusal.value.code == "ledger-role"
-    with pytest.raises(Refused):
-        place.open().require_payable("nobody", Cost(1, 0), (BlockCost(1, 2, Cost(1, 0)),))
+        with pytest.raises(Refused):
+            curator.require_payable("nobody", Cost(1, 0), (BlockCost(1, 2, Cost(1, 0)),))
