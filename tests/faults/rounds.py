@@ -17,13 +17,14 @@ from typing import Any
 
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
+from lapwing.ledger.block_balances import BlockTerms
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.protocol import Request
 from tests.faults import history
 from tests.faults.oracle import LedgerState, read_state, recovered, refunds, violations
-from tests.faults.worker import ANALYST
+from tests.faults.worker import ANALYST, OF_BLOCKS
 from tests.ledger.cluster import Cluster
 from tests.ledger.support import approximate_budget, pure_budget
 
@@ -130,13 +131,21 @@ class Bench:
         return found
 
 
-def new_bench(cluster: Cluster, directory: Path, *, data_sets: int, database: str | None = None, lost_workers_max: int = 10**6) -> Bench:
-    """Data sets with budgets that are not used up by chance; every other one has a delta too."""
+def new_bench(
+    cluster: Cluster,
+    directory: Path,
+    *,
+    data_sets: int,
+    database: str | None = None,
+    lost_workers_max: int = 10**6,
+    blocks: bool = False,
+) -> Bench:
+    """Data sets with budgets that are not used up by chance; every other one has a delta too. With ``blocks``, requests read ranges."""
     directory.mkdir(parents=True, exist_ok=True)
     bench = Bench(cluster, database or cluster.new_database(), directory, [])
     for number in range(data_sets):
         budget = approximate_budget() if number % 2 else pure_budget(_UNITS)
-        source_id = f"source {number}"
+        source_id = f"{OF_BLOCKS if blocks else 'source'} {number}"
         with PostgresLedger.create(
             bench.dsn,
             source_id=source_id,
@@ -147,6 +156,8 @@ def new_bench(cluster: Cluster, directory: Path, *, data_sets: int, database: st
         ) as ledger:
             policy.admit(ledger, ANALYST)
             policy.set_limits(ledger, policy.Limits(lost_workers_max=lost_workers_max))
+            if blocks:
+                ledger.declare_blocks(BlockTerms("day", budget.epsilon), read=None, units=1, reason="blocks")
         bench.sources.append((source_id, budget.loss_total // _UNITS, budget.delta_total // _UNITS))
     return bench
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.history import What
-from tests.faults.rounds import kill_workers, new_bench
+from tests.faults.rounds import Bench, kill_workers, new_bench
 from tests.ledger.cluster import Cluster
 from tests.support.sizes import TIER, Tier, size, spread
 
@@ -62,7 +62,19 @@ def test_there_are_enough_kills() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("clients", "data_sets"), KILLS)
 def test_killed_clients_leave_a_sound_ledger(fault_cluster: Cluster, tmp_path: Path, clients: int, data_sets: int) -> None:
-    bench = new_bench(fault_cluster, tmp_path, data_sets=data_sets)
+    kill(new_bench(fault_cluster, tmp_path, data_sets=data_sets), clients, data_sets)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("clients", "data_sets"), list(KILLS)[-1:])
+def test_killed_clients_that_charge_blocks_leave_a_sound_ledger(
+    fault_cluster: Cluster, tmp_path: Path, clients: int, data_sets: int
+) -> None:
+    """Both trees are compared with the entries each time the oracle looks."""
+    kill(new_bench(fault_cluster, tmp_path, data_sets=data_sets, blocks=True), clients, data_sets)
+
+
+def kill(bench: Bench, clients: int, data_sets: int) -> None:
     least = KILLS_OF_A_STEP_MIN[clients]
     kills = KILLS[clients, data_sets]
     steps = kill_workers(bench, clients=clients, kills=kills, seed=100 * clients + data_sets, kills_of_a_step_min=least)

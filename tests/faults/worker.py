@@ -24,6 +24,7 @@ import psycopg
 
 from lapwing.errors import BudgetRefused, LapwingError, Refused
 from lapwing.kernel.accounting import Cost
+from lapwing.kernel.blocks import BlockCost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.protocol import Request
@@ -31,6 +32,8 @@ from tests.faults.history import Event, What, Write
 from tests.faults.oracle import answer_digest
 
 ANALYST = "ana"
+OF_BLOCKS = "blocks"
+"""How the ids of sources begin whose requests read ranges of blocks, beside tables without time."""
 _TORN_BYTES = 300
 """So much of an anchor is written when the process is stopped in the middle of it: less than any anchor has."""
 _T = TypeVar("_T")
@@ -339,7 +342,11 @@ def _digest(act: Act) -> str:
 
 def _request(act: Act) -> Request:
     cost = Cost(loss=act.loss, delta=act.delta)
-    return Request(analyst=ANALYST, request_id=act.key, digest=_digest(act), cost=cost, version=1, summary=f"SELECT '{act.key}'")
+    plain = Request(analyst=ANALYST, request_id=act.key, digest=_digest(act), cost=cost, version=1, summary=f"SELECT '{act.key}'")
+    if not act.source_id.startswith(OF_BLOCKS):
+        return plain
+    first = sum(act.key.encode()) % 500
+    return replace(plain, ranges=(BlockCost(first, first + len(act.key) * 7, cost), BlockCost(None, None, cost)), person=cost)
 
 
 def _event(what: What, act: Act, **fields: Any) -> Event:

@@ -21,12 +21,11 @@ from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger.postgres import across, policy
 from lapwing.ledger.postgres.batch import Batch, commit_columns
 from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection
-from lapwing.ledger.postgres.install import SCHEMA_VERSION, install
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.shared import SharedPostgresLedger
 from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.protocol import Request
-from tests.ledger.cluster import OWNER_ROLE, ROLES, Cluster
+from tests.ledger.cluster import Cluster
 from tests.ledger.pg import Place, new_place
 from tests.ledger.support import pure_budget, request
 from tests.ledger.test_postgres_batch import Told, one_by_one, told
@@ -465,36 +464,3 @@ def test_a_process_that_is_killed_leaves_every_data_set_sound(cluster: Cluster, 
     events = told_to(log)
     assert len([event for event in events if event[0] == "stored"]) > 20
     require_kept(places, events)
-
-
-def test_a_database_of_the_version_before_is_brought_here_under_a_worker(cluster: Cluster, tmp_path: Path) -> None:
-    """A version before had no records of purchases and none of these routines. What it had reserved is settled afterwards."""
-    database = cluster.new_database()
-    places = places_of(cluster, database, tmp_path, 2)
-    with places[0].create() as ledger:
-        permit = ledger.reserve(request("before", loss=2))
-        assert isinstance(permit, Permit)
-        places[0].execute(
-            "DO $$ DECLARE one text; BEGIN FOR one IN SELECT oid::regprocedure::text FROM pg_proc"
-            " WHERE pronamespace = 'lapwing'::regnamespace AND proname ~ '_across|_all$|locked_of'"
-            " LOOP EXECUTE 'DROP ROUTINE ' || one; END LOOP; END $$",
-            "DROP TRIGGER charge_stays ON lapwing.charge",
-            "ALTER TABLE lapwing.charge DROP COLUMN purchase",
-            "CREATE TRIGGER charge_stays BEFORE UPDATE OF summary ON lapwing.charge FOR EACH ROW EXECUTE FUNCTION lapwing.refuse_change()",
-            "UPDATE lapwing.alembic_version SET version_num = '0004'",
-        )
-        with pytest.raises(LapwingError) as refusal:
-            places[0].open()
-        assert refusal.value.code == "ledger-format"
-        assert install(cluster.dsn(database, role=OWNER_ROLE), roles=ROLES) == SCHEMA_VERSION
-        ledger.commit(permit, b"answer")
-        with (
-            shared(places[1:]) as [other],
-            SharedPostgresLedger.open(places[0].dsn, source_id=places[0].source_id, anchors=places[0].anchors) as opened,
-        ):
-            found: list[object] = []
-            threads_of([lambda one=one: found.append(one.reserve(request("after"))) for one in (opened, other)])  # type: ignore[misc]
-            assert [type(one) for one in found] == [Permit, Permit]
-            answer = opened.find("plan of before")
-            assert answer is not None and answer.payload == b"answer"
-            require_sound(places[0], opened)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -12,14 +15,13 @@ import pytest
 from lapwing.errors import BudgetRefused
 from lapwing.kernel.accounting import Budget, Cost, admits
 from lapwing.kernel.blocks import BlockCost
-from lapwing.kernel.permit import Permit
 from lapwing.ledger.block_balances import BLOCK_MAX, BLOCK_MIN, BLOCKS_IN_YEAR, BlockTerms
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.verify import verify
 from tests.ledger.pg import Place
 from tests.ledger.support import approximate_budget, pure_budget, request, union_budget
 
-MONTHS = BlockTerms("month", Fraction(3))
 ACCOUNTS = {"pure": pure_budget(4 * 10**15), "approximate": approximate_budget(3), "union": union_budget(3)}
 WINDOW = range(-40, 60)
 """The blocks that the tests charge: on both sides of an edge of the tree."""
@@ -55,7 +57,11 @@ class Arrays:
 
 
 def some_ranges(rng: random.Random, budget: Budget) -> tuple[tuple[BlockCost, ...], Cost]:
-    edges = sorted(rng.sample(WINDOW, 2 * rng.choice([1, 1, 2, 3])))
+    if rng.random() < 0.5:
+        first = rng.choice(WINDOW)
+        edges = [first, min(first + rng.randrange(9), WINDOW[-1])]
+    else:
+        edges = sorted(rng.sample(WINDOW, 2 * rng.choice([1, 1, 2, 3])))
     ranges = [BlockCost(first, last, some_cost(rng, budget)) for first, last in zip(edges[::2], edges[1::2], strict=True)]
     if rng.random() < 0.1:
         ranges = ranges * (rng.random() < 0.5) + [BlockCost(None, None, some_cost(rng, budget))]
@@ -63,36 +69,44 @@ def some_ranges(rng: random.Random, budget: Budget) -> tuple[tuple[BlockCost, ..
 
 
 def some_cost(rng: random.Random, budget: Budget) -> Cost:
-    """Of a union, cheap on one side and expensive on the other, so that blocks are within by different sums."""
-    share = rng.choice([8, 20, 60])
-    loss, delta = budget.loss_total // share + rng.randrange(3), rng.choice([0, budget.delta_total // 90])
+    """Cheap in one amount and expensive in another, so that another amount is the first to run out in each block."""
+    share = rng.choice([8, 20, 60, 500])
+    loss, delta = budget.loss_total // share + rng.randrange(3), budget.delta_total // (5 if share == 500 else rng.choice([90, 10**9]))
     if budget.pure_total is None:
         return Cost(loss=loss, delta=delta)
-    pure = rng.choice([None, budget.pure_total // rng.choice([15, 60])])
-    return Cost(loss=loss if pure is None or rng.random() < 0.5 else loss * 7, delta=delta, pure=pure)
+    kind = rng.random()
+    if kind < 0.05:
+        return Cost(loss=loss, delta=0)
+    if kind < 0.5:
+        return Cost(loss=budget.loss_total // 3, delta=0, pure=budget.pure_total // 200)
+    return Cost(loss=budget.loss_total // 200, delta=delta, pure=budget.pure_total // 3)
 
 
 @pytest.mark.parametrize("cap", [Fraction(3), None], ids=["cap", "none"])
 @pytest.mark.parametrize("account", ACCOUNTS)
 def test_the_tree_agrees_with_arrays(place: Place, account: str, cap: Fraction | None) -> None:
-    budget, rng = ACCOUNTS[account], random.Random(f"{account} {cap}")
-    terms = BlockTerms("month", cap)
-    arrays = Arrays(budget, terms)
-    seen: dict[str, int] = {}
-    with place.create(budget) as ledger:
-        ledger.declare_blocks(terms, read=None, units=1, reason="blocks")
-        for number in range(CHARGES):
-            ranges, person = some_ranges(rng, budget)
-            if rng.random() < 0.5:
-                expected = arrays.outcome(ranges, person, charge=False)
-                assert asked(ledger, ranges, person) == expected
-            else:
-                expected = arrays.outcome(ranges, person, charge=True)
-                assert charged(ledger, str(number), ranges, person) == expected
-            seen[expected] = seen.get(expected, 0) + 1
-        agree(ledger, arrays)
+    with place.create(ACCOUNTS[account]) as ledger:
+        seen = walk(ledger, account, cap, steps=CHARGES)
         assert verify(ledger.connection, place.source_id, anchors=place.anchors).problems == ()
     assert seen["permit"] > 20 and seen["block-budget" if cap is None else "person-cap"] > 20, seen
+
+
+def walk(ledger: PostgresLedger, account: str, cap: Fraction | None, *, steps: int) -> Counter[str]:
+    """Charge and ask about random ranges, and compare each outcome with the arrays, and all balances at the end."""
+    budget, rng, seen = ACCOUNTS[account], random.Random(f"{account} {cap}"), Counter[str]()
+    arrays = Arrays(budget, BlockTerms("month", cap))
+    ledger.declare_blocks(BlockTerms("month", cap), read=None, units=1, reason="blocks")
+    for number in range(steps):
+        ranges, person = some_ranges(rng, budget)
+        if rng.random() < 0.5:
+            expected = arrays.outcome(ranges, person, charge=False)
+            assert asked(ledger, ranges, person) == expected
+        else:
+            expected = arrays.outcome(ranges, person, charge=True)
+            assert charged(ledger, str(number), ranges, person) == expected
+        seen[expected] += 1
+    agree(ledger, arrays)
+    return seen
 
 
 def asked(ledger: PostgresLedger, ranges: tuple[BlockCost, ...], person: Cost | None) -> str:
@@ -108,7 +122,7 @@ def charged(ledger: PostgresLedger, key: str, ranges: tuple[BlockCost, ...], per
         permit = ledger.reserve(replace(request(key), ranges=ranges, person=person))
     except BudgetRefused as refusal:
         return refusal.code
-    assert isinstance(permit, Permit)
+    assert type(permit).__name__ == "Permit"
     return "permit"
 
 
@@ -121,3 +135,17 @@ def agree(ledger: PostgresLedger, arrays: Arrays) -> None:
     assert [spending.person.loss, spending.person.delta] == most
     pures = [year.pure for year in arrays.years.values()]
     assert spending.person.pure == (None if None in pures else max(pure or 0 for pure in pures))
+
+
+def test_processes_that_charge_the_same_blocks_at_once_never_overspend(place: Place) -> None:
+    """All of them read block 5, which can pay for fewer than they ask for."""
+    with place.create(pure_budget(40)) as ledger:
+        ledger.declare_blocks(BlockTerms("day", None), read=None, units=1, reason="blocks")
+        assert isinstance(place.anchors, FileAnchors)
+        command = [sys.executable, "-m", "tests.ledger.blocks_client", place.dsn, place.source_id, str(place.anchors.directory)]
+        clients = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        permits = [int(client.communicate(timeout=300)[0]) for client in clients]
+        assert sum(permits) == 40
+        spending = ledger.blocks()
+        assert spending is not None and spending.most(5, 5).loss == 40 == spending.person.loss
+        assert verify(ledger.connection, place.source_id, anchors=place.anchors).problems == ()

@@ -8,6 +8,7 @@ people raised, a proposal that was still open, an answer, a forfeited charge, an
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -15,8 +16,10 @@ import pytest
 
 from lapwing.errors import CatalogueError, LedgerError, Refused
 from lapwing.kernel.accounting import Cost
+from lapwing.kernel.blocks import BlockCost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.amounts import budget_text
+from lapwing.ledger.block_balances import BlockTerms
 from lapwing.ledger.postgres import policy, rows
 from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.install import SCHEMA_VERSION, install
@@ -95,6 +98,23 @@ def test_what_the_second_version_left_goes_on(landed_second: Place) -> None:
         ordered = budget_text(union_budget(4))
         with pytest.raises(psycopg.Error):
             place.execute(f"UPDATE lapwing.data_set SET ceiling = '{ordered}', pure_ceiling = 4, budget = '{ordered}', pure_total = 4")
+
+
+def test_blocks_of_time_are_declared_in_what_the_second_version_left(landed_second: Place) -> None:
+    place = landed_second
+    install(place.cluster.dsn(place.database, role=OWNER_ROLE), roles=ROLES)
+    with place.open() as ledger:
+        before = ledger.state()
+        with pytest.raises(CatalogueError) as overspent:
+            ledger.declare_blocks(BlockTerms("day", None), read=(0, 9), units=2, reason="the sources grow")
+        assert overspent.value.code == "blocks-overspent", "a delta says nothing about two units"
+        ledger.declare_blocks(BlockTerms("day", None), read=(0, 9), units=1, reason="the sources grow")
+        spending = ledger.blocks()
+        assert spending is not None and spending.most(0, 9) == spending.person == before.spent == ledger.balance().spent
+        new = replace(request("new", loss=5), ranges=(BlockCost(5, 20, Cost(loss=5, delta=0)),))
+        assert isinstance(ledger.reserve(new), Permit)
+        assert ledger.reserve(request("paid", loss=300, delta=7)) == StoredAnswer(charge_id=1, payload=b"answer")
+        assert verify(ledger.connection, "clinic", anchors=place.anchors).problems == ()
 
 
 def _compared_as_promised(landed: Place, home: Path) -> None:

@@ -15,6 +15,10 @@ from tests.support.nightly import without_group
 SECONDS_MAX = 30.0
 
 SLOW: dict[str, tuple[float, str]] = {
+    "tests/faults/test_kills.py::test_killed_clients_that_charge_blocks_leave_a_sound_ledger": (
+        70,
+        "80 clients of 32 at once are killed, and every look of the oracle reads both trees",
+    ),
     "tests/wire/test_catalogue_query.py::test_random_statements_reach_the_shadow_in_our_words_or_not_at_all": (
         200,
         "100,000 statements are read at night",

@@ -158,6 +158,10 @@ class Policies:
         """Propose a higher ceiling; the number of the proposal."""
         return policy.propose_ceiling(self.ledger, self._budget_of(epsilon), by=by, reason=reason)
 
+    def propose_cap(self, epsilon: Fraction | None, *, by: str, reason: str) -> int:
+        """Propose another cap on what one person may lose over a year, or None to remove it; the number of the proposal."""
+        return policy.propose_cap(self.ledger, epsilon, by=by, reason=reason)
+
     def request(self, analyst: str, limit: LossLimit, *, reason: str) -> int:
         """Request a total share of this size; returns the number of the proposal."""
         share = policy.analyst_share(self.ledger, analyst)

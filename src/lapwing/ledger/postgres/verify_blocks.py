@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -78,12 +78,12 @@ class DerivedBlocks:
         charged = {name: [_piece(*each) for each in fields[name]] for name in ("ranges", "years")}
         self._count(charged["ranges"], charged["years"], fields["hull"], most_of(each.cost for each in charged["years"]))
 
-    def _count(self, of_blocks: Iterator[BlockCost] | Any, of_years: list[BlockCost], hull: list[int], person: Cost) -> None:
+    def _count(self, of_blocks: Sequence[BlockCost], of_years: Sequence[BlockCost], hull: list[int], person: Cost) -> None:
         for raised, ranges in ((self.balances, of_blocks), (self.years, of_years)):
             for each in ranges:
                 raised.add(*_numbers(each), each.cost)
         if hull:
-            self.hull = min(hull + list((self.hull or hull)[:1])), max(hull + list((self.hull or hull)[1:]))
+            self.hull = min(*hull, *(self.hull or ())), max(*hull, *(self.hull or ()))
         self.sums = BlockSums(self.sums.blocks + most_of(each.cost for each in of_blocks), self.sums.persons + person)
 
 

@@ -31,6 +31,7 @@ class Proposed(StrEnum):
 
     BUDGET = "budget"
     CEILING = "ceiling"
+    CAP = "cap"
 
 
 def add_policies(app: typer.Typer) -> None:
@@ -40,7 +41,7 @@ def add_policies(app: typer.Typer) -> None:
     app.command("suspend", short_help="Stop an analyst from asking.")(suspend)
     app.command("group", short_help="Make or change a group with its own budget.")(group)
     app.command("limit", short_help="Set limits for a statement and a day.")(limit)
-    app.command("propose", short_help="Propose a higher budget or ceiling.")(propose)
+    app.command("propose", short_help="Propose a higher budget, ceiling or cap.")(propose)
     app.command("request", short_help="Ask the owner for a larger share.")(request)
     app.command("approve", short_help="Approve and carry out somebody else's proposal.")(approve)
     app.command("deny", short_help="Reject a proposal.")(deny)
@@ -163,18 +164,32 @@ def limit(
 
 def propose(
     context: typer.Context,
-    what: Annotated[Proposed, typer.Argument(help="The budget in force, or the ceiling that the promise is made for.")],
-    epsilon: Annotated[str | None, typer.Option(metavar="NUMBER", help="The new epsilon. Default: the catalogue's.")] = None,
+    what: Annotated[
+        Proposed, typer.Argument(help="The budget in force, the ceiling that the promise is made for, or the cap of one person.")
+    ],
+    epsilon: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="The new epsilon; of a cap also `none`. Default: the catalogue's.")
+    ] = None,
     by: By = None,
     reason: Reason = "",
 ) -> None:
-    """Propose another budget within the ceiling, or a higher ceiling. Somebody else has to approve it.
+    """Propose another budget within the ceiling, a higher ceiling, or another cap. Somebody else has to approve it.
 
     \b
     Example:
         lapwing -C clinic ledger propose budget --epsilon 4 --reason "the second study"
     """
     with _policies(context) as admin:
+        if what is Proposed.CAP:
+            blocks = admin.curator.declaration.blocks
+            cap = None if blocks is None else blocks.person_cap
+            if epsilon is not None:
+                cap = None if epsilon == "none" else epsilon_of(epsilon, option="--epsilon")
+            number = admin.propose_cap(cap, by=_who(by), reason=reason)
+            to = "no cap" if cap is None else f"a cap of epsilon {float(cap):g}"
+            typer.echo(f"Proposal {number}: {to}. Another owner must now run:")
+            typer.echo(f"  lapwing -C {_shown(context)} ledger approve {number}")
+            return
         declared = admin.curator.declaration.declared_budget
         named = declared.epsilon if what is Proposed.BUDGET else declared.ceiling_epsilon
         proposed = named if epsilon is None else epsilon_of(epsilon, option="--epsilon")

@@ -284,7 +284,7 @@ BEGIN
         IF p_blocks IS NOT NULL THEN
             SELECT r.* INTO inherited FROM lapwing.charge_blocks(ds, p_blocks, 0, 0, 0) AS r;
             IF inherited.outcome IS NOT NULL THEN
-                RAISE EXCEPTION USING ERRCODE = 'LW000';
+                RAISE EXCEPTION USING ERRCODE = 'LW010';
             END IF;
             state := lapwing.append(ds, 'blocks', '', NULL, inherited.loss, inherited.delta, p_detail, lapwing.blocks_evidence(ds),
                 CASE WHEN inherited.loss > 0 OR inherited.delta > 0 THEN inherited.pure END, p_blocks);
@@ -292,7 +292,7 @@ BEGIN
             state := lapwing.append(ds, 'blocks', '', NULL, 0, 0, p_detail, lapwing.blocks_evidence(ds));
         END IF;
         outcome := 'done';
-    EXCEPTION WHEN SQLSTATE 'LW000' THEN
+    EXCEPTION WHEN SQLSTATE 'LW010' THEN
         outcome := 'blocks-overspent';
     END;
 END $$;

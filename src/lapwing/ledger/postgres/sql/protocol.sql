@@ -315,8 +315,8 @@ BEGIN
     BEGIN
         SELECT r.outcome INTO said FROM lapwing.reserve(p_ledger_id, p_epoch, '', p_analyst, 'would ' || gen_random_uuid(), '', 0, '', p_loss,
             p_delta, p_pure, 0, '', NULL, p_blocks) AS r;
-        RAISE EXCEPTION USING ERRCODE = 'LW000';
-    EXCEPTION WHEN SQLSTATE 'LW000' THEN
+        RAISE EXCEPTION USING ERRCODE = 'LW010';
+    EXCEPTION WHEN SQLSTATE 'LW010' THEN
         RETURN said;
     END;
 END $$;
