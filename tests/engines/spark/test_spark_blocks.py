@@ -267,8 +267,8 @@ def test_only_new_files_are_asked_for_their_schema(tmp_path: Path, monkeypatch: 
             return self._reader.parquet(path)
 
     visits.add_many(first + 2, seed=5)
-    with monkeypatch.context() as watched:
-        watched.setattr(spark_sources, "_plain_reader", Reader)
+    with monkeypatch.context() as noted:
+        noted.setattr(spark_sources, "_plain_reader", Reader)
         visits.append(first + 2, first + 2)
     assert asked == ["003.parquet"]
     pq.write_table(pa.table({"person_id": [1], "moment": pa.array([19_723], pa.date32()), "minutes": ["5"]}), visits.add(first + 3, []))
