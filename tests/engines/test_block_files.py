@@ -14,11 +14,12 @@ import duckdb
 import pytest
 
 from lapwing.catalog import Settings
-from lapwing.catalog.blocks import Period, PreparedBlocks
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.engines.duckdb.block_files import blocks_folder, read_index
 from lapwing.engines.duckdb.engine import DuckDBEngine
 from lapwing.errors import Incident, PreparationError
+from lapwing.kernel.block_calendar import Period
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.ir import KnownGroups, Plan, Query, Ranked, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian

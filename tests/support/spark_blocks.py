@@ -13,12 +13,13 @@ import pyarrow.parquet as pq
 
 from lapwing.audit.runs import RANKING_KEY
 from lapwing.catalog import Declaration, load
-from lapwing.catalog.blocks import Period, PreparedBlocks, block_of_day, days_of_block
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.engines.base import Snapshot, silent
 from lapwing.engines.losses import Witness
 from lapwing.engines.spark import SparkEngine
 from lapwing.engines.spark.block_folders import BlockIndex
 from lapwing.engines.spark.stored import read_marker, rows_path
+from lapwing.kernel.block_calendar import Period, block_of_day, days_of_block
 from lapwing.kernel.calendar import to_date, to_days
 from tests.support.spark_worlds import spark_engine
 

@@ -15,18 +15,15 @@ import pytest
 from lapwing.audit.block_shapes import block_shapes
 from lapwing.audit.block_worlds import declare_blocks, random_block_world
 from lapwing.audit.runs import RANKING_KEY, prepare_in_duckdb
-from lapwing.catalog.blocks import Period, PreparedBlocks
+from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.engines.base import Snapshot, silent
 from lapwing.engines.losses import TableLosses
 from lapwing.engines.spark import SparkSnapshot, block_writing, snapshot, stored
 from lapwing.engines.spark import sources as spark_sources
 from lapwing.engines.spark.stored import rows_path
-<<<<<<< HEAD
-from lapwing.errors import PreparationError
-=======
 from lapwing.errors import Incident, PreparationError
->>>>>>> w-spark
 from lapwing.kernel.accounting import Account
+from lapwing.kernel.block_calendar import Period
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.ir import KnownGroups, Plan, Query, Ranked, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteLaplace
@@ -238,11 +235,7 @@ def test_a_scan_reads_the_folders_of_its_blocks_alone_and_sessions_keep_few_view
     assert not opened._session.catalog.tableExists(f"_lapwing_visits_{first}_{first + 1}")
 
 
-<<<<<<< HEAD
-def test_a_correction_between_the_check_and_the_run_is_an_incident_or_the_old_rows(tmp_path: Path) -> None:
-=======
 def test_a_correction_between_the_check_and_the_run_is_an_incident(tmp_path: Path) -> None:
->>>>>>> w-spark
     visits = _visits(tmp_path / "data", blocks=1)
     first = visits.first
     visits.prepare(1, first, first)
@@ -250,14 +243,8 @@ def test_a_correction_between_the_check_and_the_run_is_an_incident(tmp_path: Pat
     certified = _rows_of(opened, first, first)
     opened.check(certified)
     visits.write((first, first), visits.held[1].with_corrections(first, first))
-<<<<<<< HEAD
-    with pytest.raises(Exception, match="incident") as caught:
-        opened.run(certified)
-    assert type(caught.value).__name__ == "Incident"
-=======
     with pytest.raises(Incident):
         opened.run(certified)
->>>>>>> w-spark
 
 
 def test_only_new_files_are_asked_for_their_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,13 +268,8 @@ def test_only_new_files_are_asked_for_their_schema(tmp_path: Path, monkeypatch: 
             return self._reader.parquet(path)
 
     visits.add_many(first + 2, seed=5)
-<<<<<<< HEAD
-    with monkeypatch.context() as watched:
-        watched.setattr(spark_sources, "_plain_reader", Reader)
-=======
     with monkeypatch.context() as noted:
         noted.setattr(spark_sources, "_plain_reader", Reader)
->>>>>>> w-spark
         visits.append(first + 2, first + 2)
     assert asked == ["003.parquet"]
     pq.write_table(pa.table({"person_id": [1], "moment": pa.array([19_723], pa.date32()), "minutes": ["5"]}), visits.add(first + 3, []))
@@ -296,11 +278,7 @@ def test_only_new_files_are_asked_for_their_schema(tmp_path: Path, monkeypatch: 
 
 
 def test_exact_results_are_those_of_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-<<<<<<< HEAD
-    """Of a version that grew: January to March were prepared, the others appended, and July was corrected."""
-=======
     """Of a version that grew: January to March were prepared, the others appended in two writes."""
->>>>>>> w-spark
     read_with_blocks(monkeypatch, stored, snapshot)
     declared = declare_blocks(random_block_world(random.Random(3)), tmp_path, neighbours="bounded", delta='"2^-30"')
     expected = prepare_in_duckdb(declared)
@@ -308,16 +286,10 @@ def test_exact_results_are_those_of_duckdb(tmp_path: Path, monkeypatch: pytest.M
     assert held is not None
     first, last = held
     text, engine = (tmp_path / "lapwing.toml").read_text(encoding="utf-8"), spark_engine(tmp_path / ".lapwing")
-<<<<<<< HEAD
-    start, whole = PreparedBlocks(first, first + 2), PreparedBlocks(first, last)
-    engine.prepare(declared, text, version=1, ranking_key=RANKING_KEY, progress=silent, blocks=start)
-    for write, after in (((first + 3, last), whole), ((first + 6, first + 6), whole.with_corrections(first + 6, first + 6))):
-=======
     start = PreparedBlocks(first, first + 2)
     engine.prepare(declared, text, version=1, ranking_key=RANKING_KEY, progress=silent, blocks=start)
     for write in ((first + 3, first + 5), (first + 6, last)):
         after = PreparedBlocks(first, write[1])
->>>>>>> w-spark
         engine.write_blocks(declared, version=1, write=write, after=after, ranking_key=RANKING_KEY, progress=silent)
     opened = engine.open(1, ranking_key=RANKING_KEY)
     for name in SAME_AS_DUCKDB:
