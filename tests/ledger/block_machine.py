@@ -177,7 +177,9 @@ class Comparison:
         whole, loses = cost(max([standing, *(units for _, _, units in parts)])), cost(person)
         if not whole.loss:
             return
-        if ranges:
+        if self.model.is_declared and not ranges:  # a plan over tables without time alone
+            ranges, loses = [BlockCost(None, None, whole)], whole
+        if parts:
             charge = ModelCharge(tuple((*part[:2], cost(part[2])) for part in parts), cost(standing) if standing else None, loses)
         else:
             charge = ModelCharge((), whole, whole)

@@ -19,6 +19,9 @@ from lapwing.kernel.accounting import Budget, Cost, admits
 from lapwing.kernel.block_calendar import block_of_day, days_of_block
 from lapwing.kernel.blocks import BlockCost, BlocksRead
 from lapwing.kernel.calendar import to_date, to_days
+from lapwing.kernel.certify import Certified
+from lapwing.kernel.count_stream import CertifiedStream
+from lapwing.kernel.facts import Facts
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.ledger.block_balances import BlockSpending, BlockTerms, most_of
 from lapwing.ledger.protocol import Balance, Ledger
@@ -89,6 +92,19 @@ def apply_blocks(ledger: Ledger, declaration: Declaration, *, reason: str) -> No
         ledger.declare_blocks(terms, read=read, units=units, reason=reason or "declared in the catalogue")
     elif known.terms != terms:
         ledger.declare_blocks(terms, read=None, units=1, reason=reason or "declared in the catalogue")
+
+
+def charged_blocks(certified: Certified | CertifiedStream, facts: Facts) -> tuple[tuple[BlockCost, ...], Cost | None]:
+    """What each block pays for a plan, and one person; nothing on a version without blocks, whose plans a ledger with blocks refuses."""
+    if isinstance(certified, Certified) and certified.blocks:
+        return certified.blocks, certified.person
+    ranges = standing_part(certified.cost, facts)
+    return ranges, certified.cost if ranges else None
+
+
+def standing_part(cost: Cost, facts: Facts) -> tuple[BlockCost, ...]:
+    """What the standing block pays for a plan that reads tables without time alone; nothing on a version without blocks."""
+    return (BlockCost(None, None, cost),) if any(table.blocks is not None for table in facts.tables.values()) else ()
 
 
 def spent_by(reads: Iterable[BlocksRead], balance: Balance, spending: BlockSpending | None) -> Cost:

@@ -21,12 +21,22 @@ from lapwing.catalog import Declaration, Settings, load
 from lapwing.catalog.changes import Change, Verdict, classify, of_versions
 from lapwing.contribution.model import NormHistogram
 from lapwing.contribution.rows_per_unit import Contributions, contributions_of_tables
-from lapwing.curator.block_life import HeldBlocks, apply_blocks, closed_blocks, held_blocks, payable_days_named, spent_by, write_closed
+from lapwing.curator.block_life import (
+    HeldBlocks,
+    apply_blocks,
+    charged_blocks,
+    closed_blocks,
+    held_blocks,
+    payable_days_named,
+    spent_by,
+    standing_part,
+    write_closed,
+)
 from lapwing.curator.budget_views import blocks_read_view, newest_block_view
 from lapwing.curator.charged_release import ChargedRelease, charged_release, replayed
 from lapwing.curator.charged_stream import ChargedStream
 from lapwing.curator.cost_estimate import announce_charge, note_reservation
-from lapwing.curator.prepared_declarations import PreparedDeclarations
+from lapwing.curator.prepared_declarations import PreparedDeclarations, require_never_prepared
 from lapwing.curator.request_locks import QuestionQueue
 from lapwing.curator.request_name import request_name
 from lapwing.curator.statistics import buy_statistics, rows_of_table
@@ -227,7 +237,7 @@ class Curator:
         ledger = self._open_ledger(override=override, create=is_new)
         claim(home, ledger, source_id, marks, override=override)
         if self.declarations.last() is None:
-            self._require_never_prepared(ledger, override)
+            require_never_prepared(ledger, override)
         self._apply_policy(ledger, overridden, override)
         existing = self.engine.versions()
         version, key, newest = self.state.next_version(existing), self.state.ranking_key(), max(existing, default=None)
@@ -292,16 +302,6 @@ class Curator:
     def reopen(self, reason: str) -> None:
         """Open the data set to analysts again after an incident."""
         self.ledger.reopen(reason)
-
-    def _require_never_prepared(self, ledger: Ledger, override: str) -> None:
-        """Refuse if the last declaration is unknown: the protected unit might then have changed unnoticed."""
-        prepared = {EntryKind.VERSION, EntryKind.RESTORE}  # a restore: its charges were made after a preparation
-        if not any(entry.kind in prepared for entry in ledger.history(limit=HISTORY_ENTRIES_MAX)):
-            return
-        if not override:
-            message = "the data set was prepared before, and the state directory no longer says from which declaration"
-            raise PreparationError("override-needed", message, hint="restore the state directory, or give a reason to override")
-        ledger.record(EntryKind.OVERRIDE, f"the last declaration is not known: {override}")
 
     @property
     def ledger(self) -> Ledger:
@@ -459,7 +459,7 @@ class Curator:
 
     def require_payable(self, analyst: str, cost: Cost, reads: Sequence[BlocksRead]) -> None:
         """Refuse, before anything is charged, queries that read these blocks at this cost in all, unless every block can pay it."""
-        ranges = costs_by_block(reads, lambda _: cost)
+        ranges = costs_by_block(reads, lambda _: cost) or standing_part(cost, self.facts)
         with payable_days_named(self.declaration.blocks, self.ledger, ranges):
             self.ledger.require_payable(analyst, cost, ranges, cost if ranges else None)
 
@@ -467,6 +467,7 @@ class Curator:
         self, certified: Certified | CertifiedStream, by: Balance, who: str, name: str | None, summary: str, purchase: PurchaseRecord | None
     ) -> Request:
         """The charge for a plan or a stream on the open version, paid by this balance; ``name`` is the request's."""
+        ranges, person = charged_blocks(certified, self.facts)
         if self.facts.order != by.budget.order:
             raise CatalogueError("budget-account", "the version is charged at another order than the ledger", hint="run prepare")
         return Request(
@@ -477,8 +478,8 @@ class Curator:
             version=self.facts.version,
             summary=summary,
             purchase=purchase,
-            ranges=certified.blocks if isinstance(certified, Certified) else (),
-            person=certified.person if isinstance(certified, Certified) else None,
+            ranges=ranges,
+            person=person,
         )
 
     @one_version()

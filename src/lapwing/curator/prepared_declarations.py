@@ -10,6 +10,8 @@ from lapwing.catalog.changes import Change, Verdict, classify, of_versions
 from lapwing.engines.base import Engine
 from lapwing.engines.state import StateDirectory
 from lapwing.errors import PreparationError
+from lapwing.ledger.limits import HISTORY_ENTRIES_MAX
+from lapwing.ledger.protocol import EntryKind, Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +78,14 @@ class PreparedDeclarations:
 
     def _parsed(self, text: str) -> Declaration:
         return replace(parse(text, self.path.name, settings=self.settings), directory=self.path.resolve().parent)
+
+
+def require_never_prepared(ledger: Ledger, override: str) -> None:
+    """Refuse if the last declaration is unknown: the protected unit might then have changed unnoticed."""
+    prepared = {EntryKind.VERSION, EntryKind.RESTORE}  # a restore: its charges were made after a preparation
+    if not any(entry.kind in prepared for entry in ledger.history(limit=HISTORY_ENTRIES_MAX)):
+        return
+    if not override:
+        message = "the data set was prepared before, and the state directory no longer says from which declaration"
+        raise PreparationError("override-needed", message, hint="restore the state directory, or give a reason to override")
+    ledger.record(EntryKind.OVERRIDE, f"the last declaration is not known: {override}")

@@ -79,7 +79,7 @@ class Request:
     purchase: PurchaseRecord | None = None
     """What it buys; None only for charges from before purchase records existed."""
     ranges: tuple[BlockCost, ...] = ()
-    """What each block of time pays, and the standing block, where the plan reads blocks of time. Empty: the standing block pays all."""
+    """What each block of time pays, and the standing block. Empty for a data set without blocks; refused for one with blocks."""
     person: Cost | None = None
     """What one person loses by it over all blocks; None without ``ranges``, where it is the cost."""
 
@@ -158,7 +158,8 @@ class Ledger(Protocol):
         committed charge returns its StoredAnswer, a reserved charge is refused as in progress (``request-in-progress``), and so is a
         forfeited one (``request-forfeited``). If ``spent + cost`` would exceed the budget in either amount: BudgetRefused
         ``budget-exceeded``. With ``ranges`` every block pays its own part: ``budget-exceeded`` if the standing block cannot pay,
-        ``block-budget`` if a block of time cannot, ``person-cap`` if one person would lose more over a year than the owner's cap.
+        ``block-budget`` if a block of time cannot, ``person-cap`` if one person would lose more over a year than the owner's cap. A
+        data set with blocks refuses a request without ranges (``blocks-missing``): its plan is for a version from before there were any.
         """
         ...
 

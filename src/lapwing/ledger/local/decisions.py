@@ -36,6 +36,8 @@ def require_blocks_pay(
         if ranges:
             raise Refused("request-invalid", "the data set has no blocks of time", hint="the data owner can declare them")
         return
+    if not ranges:
+        raise without_ranges()
     charge = BlockCharge.of(ranges, person, cost)
     if not balances.can_pay(state.budget, charge):
         hint = "ask for less, ask about other blocks, or ask the data owner"
@@ -43,6 +45,15 @@ def require_blocks_pay(
     if not balances.within_cap(state.budget, charge):
         hint = "ask for less, ask about another year, or ask the data owner"
         raise BudgetRefused("person-cap", "one person would lose more over a year than the data owner allows", hint=hint)
+
+
+def without_ranges() -> Refused:
+    """The refusal of a request that does not say which blocks pay: its plan was certified for a version from before there were any, and may
+    read the rows of all of them.
+    """
+    return Refused(
+        "blocks-missing", "the data set has blocks of time since this was planned", hint="open the data set again, and ask again"
+    )
 
 
 def forfeit_at_the_end(connection: sqlite3.Connection, state: LedgerState, charge_id: int, _worker: Worker) -> LedgerState:

@@ -67,6 +67,9 @@ def refusal(outcome: str, *, analyst: str = "") -> LapwingError:
             return BudgetRefused("block-budget", "a block of time that the statement reads cannot pay its part", hint=ask_less)
         case "person-cap":
             return BudgetRefused("person-cap", "one person would lose more over a year than the owner's cap", hint=ask_less)
+        case "blocks-missing":
+            message = "the data set has blocks of time since this was planned"
+            return Refused("blocks-missing", message, hint="open the data set again, and ask again")
         case "blocks-undeclared":
             return Refused("request-invalid", "the data set has no blocks of time")
         case "blocks-overspent":

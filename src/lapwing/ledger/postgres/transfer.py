@@ -57,7 +57,7 @@ def move(
     if role is not None:  # before the local ledger is closed for good
         raise right_missing(role)
     state, paid = local.moved_out(f"{ON_SERVER}, {without_password(dsn)}")
-    blocks: BlockSpending | None = getattr(local, "blocks", lambda: None)()
+    blocks: BlockSpending | None = local.blocks()
     try:
         with psycopg.connect(dsn, prepare_threshold=None) as connection:
             connection.execute(f"SET LOCAL search_path = {SEARCH_PATH}".encode())

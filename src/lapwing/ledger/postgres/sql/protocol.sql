@@ -269,6 +269,8 @@ BEGIN
         outcome := 'group-budget'; RETURN;
     ELSIF ds.blocks_every IS NULL AND p_blocks IS NOT NULL THEN
         outcome := 'blocks-undeclared'; RETURN;
+    ELSIF ds.blocks_every IS NOT NULL AND p_blocks IS NULL THEN
+        outcome := 'blocks-missing'; RETURN;  -- certified for a version from before there were blocks: it may read the rows of all of them
     ELSIF ds.blocks_every IS NOT NULL THEN
         SELECT r.* INTO standing FROM lapwing.charge_blocks(ds, p_blocks, p_loss, p_delta, p_pure) AS r;
         IF standing.outcome IS NOT NULL THEN
