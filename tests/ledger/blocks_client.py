@@ -24,7 +24,7 @@ def main() -> None:
         for number in range(ASKS):
             part = BlockCost(number % 5, 5 + number % 7, Cost(loss=1, delta=0))
             try:
-                ledger.reserve(replace(request(f"{os.getpid()}.{number}"), ranges=(part,)))
+                ledger.reserve(replace(request(f"{os.getpid()}.{number}"), ranges=(part,), person=part.cost))
                 permits += 1
             except BudgetRefused as refusal:
                 assert refusal.code == "block-budget", refusal.code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -52,6 +53,11 @@ def request(
         version=version,
         summary=f"SELECT '{key}'",
     )
+
+
+def of_standing(one: Request) -> Request:
+    """The request of a plan over tables without time alone, on a data set with blocks of time."""
+    return replace(one, ranges=(BlockCost(None, None, one.cost),), person=one.cost)
 
 
 def new_ledger(

@@ -27,7 +27,17 @@ from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import Format, statements
 from lapwing.ledger.local.verify import verify
 from lapwing.ledger.protocol import EntryKind, Request
-from tests.ledger.support import FINGERPRINT, SOURCE, approximate_budget, ledger_path, new_ledger, open_ledger, pure_budget, request
+from tests.ledger.support import (
+    FINGERPRINT,
+    SOURCE,
+    approximate_budget,
+    ledger_path,
+    new_ledger,
+    of_standing,
+    open_ledger,
+    pure_budget,
+    request,
+)
 
 NO_CAP = BlockTerms("day", None)
 
@@ -104,8 +114,8 @@ def test_one_person_loses_over_a_year_what_the_owner_allows_at_most(tmp_path: Pa
         assert refusal(lambda: ledger.reserve(over("b", (11, 11, 6)))) == "person-cap"
         assert refusal(lambda: ledger.require_payable("ana", Cost(6, 0), over("b", (11, 11, 6)).ranges, Cost(6, 0))) == "person-cap"
         charge(ledger, over("c", (12, 12, 6)))
-        assert refusal(lambda: ledger.reserve(request("d", loss=6))) == "person-cap", "tables without time are in every year"
-        charge(ledger, request("e", loss=5))
+        assert refusal(lambda: ledger.reserve(of_standing(request("d", loss=6)))) == "person-cap", "tables without time are in every year"
+        charge(ledger, of_standing(request("e", loss=5)))
         blocks = ledger.blocks()
         assert blocks is not None and blocks.person == Cost(12, 0)
         assert refusal(lambda: ledger.reserve(over("f", (0, 0, 1)))) == "person-cap"
@@ -279,7 +289,7 @@ def test_a_lost_file_is_made_anew_with_what_blocks_have_spent(tmp_path: Path) ->
     with declared(tmp_path, BlockTerms("day", Fraction(9, LOSS_UNITS))) as ledger:
         for day in range(5):
             charge(ledger, over(f"day {day}", (day, day, 4), person=1))
-        charge(ledger, request("standing", loss=2))
+        charge(ledger, of_standing(request("standing", loss=2)))
     ledger_path(tmp_path).unlink()
     make_anew(ledger_path(tmp_path), SOURCE, FINGERPRINT, home=tmp_path / "home", reason="lost")
     with open_ledger(tmp_path) as ledger:
@@ -370,13 +380,21 @@ def test_the_anchor_of_a_data_set_without_blocks_keeps_its_form(tmp_path: Path) 
         assert fields() == form | {"blocks"}
 
 
+def test_a_plan_from_before_there_were_blocks_is_refused(tmp_path: Path) -> None:
+    """It was certified for a version without blocks, and may read the rows of all of them."""
+    with declared(tmp_path) as ledger:
+        assert refusal(lambda: ledger.reserve(request("a"))) == "blocks-missing"
+        assert refusal(lambda: ledger.require_payable("ana", Cost(1, 0))) == "blocks-missing"
+        assert ledger.balance().spent == Cost.zero()
+
+
 def test_a_ledger_that_moves_takes_the_ranges_of_its_charges_along(tmp_path: Path) -> None:
     asked = over("a", (1, 5, 3), (8, 8, 4), standing=2, whole=6)
     with declared(tmp_path) as ledger:
         ledger.commit(charge(ledger, asked), b"answer")
-        ledger.commit(charge(ledger, request("b")), b"answer")
+        ledger.commit(charge(ledger, of_standing(request("b"))), b"answer")
         state, paid = ledger.moved_out("elsewhere")
-        assert [one.request for one in paid] == [asked, request("b")]
+        assert [one.request for one in paid] == [asked, of_standing(request("b"))]
         assert state.blocks is not None and state.blocks.terms == NO_CAP and state.blocks.hull == (1, 8)
 
 

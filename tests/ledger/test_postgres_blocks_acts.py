@@ -25,7 +25,7 @@ from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.protocol import EntryKind, Request, StoredAnswer
 from tests.ledger.cluster import CURATOR_ROLE
 from tests.ledger.pg import Place, new_place
-from tests.ledger.support import approximate_budget, new_ledger, open_ledger, pure_budget, request, union_budget
+from tests.ledger.support import approximate_budget, new_ledger, of_standing, open_ledger, pure_budget, request, union_budget
 from tests.ledger.test_postgres_orders import kept_rows, put_back
 
 DAYS = BlockTerms("day", None)
@@ -82,7 +82,9 @@ def test_each_block_pays_its_part_and_an_answer_is_stored_as_ever(place: Place) 
         assert code(lambda: ledger.reserve(of_days("two", 30, 31, standing=8))) == "budget-exceeded"
         assert code(lambda: ledger.reserve(of_days("two", 900, 901, person=17))) == "person-cap"
         assert isinstance(ledger.reserve(of_days("two", 6, 6, loss=6, person=16)), Permit)
-        assert code(lambda: ledger.reserve(request("no ranges", loss=1))) == "person-cap", "tables without time concern every year"
+        assert code(lambda: ledger.reserve(of_standing(request("standing", loss=1)))) == "person-cap", (
+            "tables without time concern every year"
+        )
         assert isinstance(ledger.reserve(of_days("another year", 1000, 1000, person=16)), Permit)
         sound(place, ledger)
 
@@ -115,10 +117,10 @@ def test_ranges_are_refused_that_no_block_can_pay(place: Place) -> None:
             (BlockCost(0, 1, Cost.zero()),),
             (BlockCost(0, None, cost),),
         ):
-            asked = replace(request("a"), ranges=ranges)
+            asked = replace(request("a"), ranges=ranges, person=cost)
             assert code(lambda asked=asked: ledger.reserve(asked)) == "request-invalid"
-            assert code(lambda ranges=ranges: ledger.require_payable("ana", cost, ranges)) == "request-invalid"
-        assert isinstance(ledger.reserve(replace(request("a"), ranges=(BlockCost(BLOCK_MIN, BLOCK_MAX, cost),))), Permit)
+            assert code(lambda ranges=ranges: ledger.require_payable("ana", cost, ranges, cost)) == "request-invalid"
+        assert isinstance(ledger.reserve(replace(request("a"), ranges=(BlockCost(BLOCK_MIN, BLOCK_MAX, cost),), person=cost)), Permit)
         with pytest.raises(psycopg.Error), place.cluster.superuser(place.database) as superuser:
             superuser.execute("SELECT lapwing.raise_tree(%s, 1, 5, 6, -1, 0, 0)", [ledger.ledger_id])
         sound(place, ledger)
@@ -223,7 +225,7 @@ def test_a_lost_reply_is_found_again_by_its_nonce(place: Place) -> None:
 
 def test_a_batch_charges_ranges_and_refuses_each_for_itself(place: Place) -> None:
     with declared(place) as ledger:
-        asked = [of_days("a", 1, 5, loss=6), of_days("b", 5, 9, loss=6), request("c", loss=2), of_days("d", 6, 9, loss=6)]
+        asked = [of_days("a", 1, 5, loss=6), of_days("b", 5, 9, loss=6), of_standing(request("c", loss=2)), of_days("d", 6, 9, loss=6)]
         results = ledger.reserve_many(asked)
         assert [one.code if isinstance(one, LapwingError) else type(one).__name__ for one in results] == [
             *("Permit", "block-budget", "Permit", "Permit"),
@@ -350,11 +352,11 @@ def test_a_restored_union_has_nothing_left_where_more_was_lost_than_fits(place: 
     with place.create(budget) as ledger:
         ledger.declare_blocks(DAYS, read=None, units=1, reason="")
         for key, block, cost in (("loss", 1, Cost(budget.loss_total - 5, 0, 1)), ("pure", 2, Cost(5 * budget.loss_total, 0, 1))):
-            ledger.reserve(replace(request(key), ranges=(BlockCost(block, block, cost),)))
+            ledger.reserve(replace(request(key), ranges=(BlockCost(block, block, cost),), person=cost))
         ledger_id = ledger.ledger_id
     tables = copied(place, ledger_id)
     with place.open() as ledger:
-        ledger.reserve(replace(request("lost"), ranges=(BlockCost(3, 3, share),)))
+        ledger.reserve(replace(request("lost"), ranges=(BlockCost(3, 3, share),), person=share))
     put_back(place, tables, ledger_id)
     with place.open(override=True, reason="restored") as ledger:
         ledger.reopen("understood")
@@ -435,47 +437,28 @@ def test_the_rules_of_the_tables_refuse_it_even_to_their_owner(place: Place, cha
         sound(place, ledger)
 
 
-class _Moved:
-    """A local ledger that is said to have had blocks, until local ledgers keep them."""
-
-    def __init__(self, local: object, blocks: BlockSpending, ranges: dict[str, Request]) -> None:
-        self.local, self.spending, self.ranges = local, blocks, ranges
-
-    def blocks(self) -> BlockSpending:
-        return self.spending
-
-    def moved_out(self, to: str) -> object:
-        state, paid = self.local.moved_out(to)  # type: ignore[attr-defined]
-        copies = tuple(replace(one, request=self.ranges.get(one.request.request_id, one.request)) for one in paid)
-        return replace(state, spent=Cost(loss=7, delta=0)), copies
-
-
 def test_a_local_ledger_moves_with_its_blocks(tmp_path: Path, place: Place) -> None:
+    terms = BlockTerms("day", Fraction(10, LOSS_UNITS))
     with new_ledger(tmp_path, budget=pure_budget(10)) as local:
-        for key in ("before", "ranges"):
-            assert isinstance(local.reserve(request(key, loss=3)), Permit)
-    # Two units of what was spent before were inherited, then the blocks 4 to 6 paid.
-    spending = BlockSpending(
-        BlockTerms("day", Fraction(8, LOSS_UNITS)),
-        (*(BlockCost(2, 3, Cost(6, 0)), BlockCost(4, 5, Cost(8, 0))), BlockCost(6, 6, Cost(2, 0))),
-        Cost(8, 0),
-    )
-    ranges = {
-        "ranges": replace(
-            request("ranges", loss=3), ranges=(BlockCost(4, 6, Cost(2, 0)), BlockCost(None, None, Cost(1, 0))), person=Cost(2, 0)
-        )
-    }
+        assert isinstance(local.reserve(request("before", loss=3)), Permit)
+        local.declare_blocks(terms, read=(2, 5), units=2, reason="events grow")  # twice what was spent before
+        for asked in (of_days("ranges", 4, 6, loss=2, standing=1), of_standing(request("standing", loss=1))):
+            assert isinstance(local.reserve(asked), Permit)
+        spending, spent_before = local.blocks(), local.balance().spent
+        assert spending is not None and spent_before == Cost(8, 0)
     with open_ledger(tmp_path) as local:
         moved = transfer.move(
-            _Moved(local, spending, ranges),  # type: ignore[arg-type]
+            local,
             place.dsn,
             source_id=place.source_id,
             source_fingerprint=f"files of {place.source_id}",
             anchors=place.anchors,
+            by="owner",
             was_closed=False,
         )
     with moved as ledger:
-        assert ledger.blocks() == spending and ledger.balance().spent == Cost(loss=7, delta=0)
+        assert ledger.blocks() == spending and ledger.balance().spent == spent_before
+        assert code(lambda: ledger.reserve(request("no ranges", loss=1))) == "blocks-missing"
         sound(place, ledger)
 
 
@@ -487,4 +470,4 @@ def test_who_may_only_ask_may_not_declare(place: Place) -> None:
             curator.declare_blocks(BlockTerms("day", Fraction(1)), read=None, units=1, reason="")
         assert refusal.value.code == "ledger-role"
         with pytest.raises(Refused):
-            curator.require_payable("nobody", Cost(1, 0), (BlockCost(1, 2, Cost(1, 0)),))
+            curator.require_payable("nobody", Cost(1, 0), (BlockCost(1, 2, Cost(1, 0)),), Cost(1, 0))

@@ -106,12 +106,15 @@ def _copied(
         call("SELECT lapwing.set_analyst(%s, %s, NULL, false, NULL, NULL, NULL, %s)", ledger_id, analyst, f"admit, by {by}: moved")
     call("SELECT lapwing.register_worker(%s, %s, 'move', '', '', 0, '', 3600, '{}', %s::pg_catalog.text[])", ledger_id, epoch, anchor_names)
     terms = (None, None) if blocks is None else (blocks.terms.every, cap_text(blocks.terms, state.budget))
-    if blocks is not None:
-        statement = "SELECT outcome FROM lapwing.declare_blocks(%s, %s, %s, NULL, 0, 0, 0, %s)"
-        if call(statement, ledger_id, *terms, f"{step_text(None, blocks.terms)}: moved") != ("done",):
-            raise _differs()
-    charged = Cost.zero()
-    for one in paid:
+    undeclared, charged = blocks, Cost.zero()
+    for one in (*paid, None):
+        if undeclared is not None and (one is None or one.request.ranges):  # what comes before was charged before there were blocks
+            statement = "SELECT outcome FROM lapwing.declare_blocks(%s, %s, %s, NULL, 0, 0, 0, %s)"
+            if call(statement, ledger_id, *terms, f"{step_text(None, undeclared.terms)}: moved") != ("done",):
+                raise _differs()
+            undeclared = None
+        if one is None:
+            break
         nonce = secrets.token_hex(16)
         request, cost = one.request, one.request.cost
         key = (request.analyst, request.request_id, request.digest, request.version, request.summary, *astuple(cost))
