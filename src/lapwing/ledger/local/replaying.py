@@ -64,17 +64,20 @@ def verified_state(connection: sqlite3.Connection, book: BlockBook | None = None
     if reserved:
         rows.damaged()
     if tally.blocks is not None:
-        _require_within(state.budget, tally.blocks.terms, tally)
+        balances = _admitted(state.budget, tally.blocks.terms, tally)
         if book is not None:
-            book.keep(state, BlockBalances(tally.blocks.terms, tally.charges))
+            book.keep(state, balances)
     return state
 
 
-def _require_within(budget: Budget, terms: BlockTerms, tally: Tally) -> None:
-    """Every block within the budget and every person within the cap, but for what was charged again: that may be more than was lost."""
+def _admitted(budget: Budget, terms: BlockTerms, tally: Tally) -> BlockBalances:
+    """All balances. Every block is within the budget and every person within the cap, but for what was charged again: that may be more."""
     balances = BlockBalances(terms, tally.admitted)
     if not (balances.fit(budget) and balances.fit_cap(budget, terms)):
         rows.damaged()
+    for charge in tally.restored:
+        balances.add(charge)
+    return balances
 
 
 def _totals_agree(connection: sqlite3.Connection, state: LedgerState) -> bool:

@@ -341,7 +341,9 @@ ON_SERVER = "PostgreSQL"
 
 
 def moved_to(connection: sqlite3.Connection) -> str | None:
-    """Where this ledger was last moved to; None if it was not moved."""
+    """Where this ledger was last moved to; None if it was not moved. One that was moved stays closed, so only then are entries read."""
+    if not connection.execute("SELECT closed FROM ledger").fetchone()[0]:
+        return None
     row = connection.execute(
         "SELECT detail FROM entry WHERE kind = ? AND substr(detail, 1, ?) = ? ORDER BY entry_id DESC LIMIT 1",
         [EntryKind.CLOSE.value, len(MOVED), MOVED],
