@@ -178,7 +178,7 @@ def _blocks(old: BlocksDecl | None, new: BlocksDecl | None) -> list[Change]:
     if old.grace_days != new.grace_days:
         changes.append(_keeps("blocks.grace_days", "it says when later blocks close; those that are closed stay closed"))
     if old.keep != new.keep:
-        changes.append(_keeps("blocks.keep", "rows of retired blocks are deleted when blocks are next prepared; answers stay"))
+        changes.append(_keeps("blocks.keep", "rows of retired blocks are deleted when blocks are next prepared"))
     return changes
 
 

@@ -24,6 +24,7 @@ from lapwing.kernel.count_stream import CertifiedStream
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.ledger.block_balances import BlockSpending, BlockTerms, most_of
+from lapwing.ledger.connect import apply_cap, system_user
 from lapwing.ledger.protocol import Balance, Ledger
 
 _DAY_SECONDS = 86_400
@@ -91,7 +92,7 @@ def apply_blocks(ledger: Ledger, declaration: Declaration, *, reason: str) -> No
         units = 2 if declaration.dataset.neighbours is Neighbours.UNBOUNDED else 1
         ledger.declare_blocks(terms, read=read, units=units, reason=reason or "declared in the catalogue")
     elif known.terms != terms:
-        ledger.declare_blocks(terms, read=None, units=1, reason=reason or "declared in the catalogue")
+        apply_cap(ledger, terms, by=system_user(), reason=reason or "declared in the catalogue")
 
 
 def charged_blocks(certified: Certified | CertifiedStream, facts: Facts) -> tuple[tuple[BlockCost, ...], Cost | None]:

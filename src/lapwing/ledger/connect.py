@@ -19,6 +19,7 @@ from lapwing.catalog import Declaration, LimitsDecl
 from lapwing.errors import CatalogueError, LedgerError
 from lapwing.kernel.accounting import Budget
 from lapwing.ledger import limits
+from lapwing.ledger.block_balances import BlockTerms
 from lapwing.ledger.local import registry, rows
 from lapwing.ledger.local.agreement import elsewhere
 from lapwing.ledger.local.ledger import LocalLedger
@@ -169,6 +170,24 @@ def apply_budget(ledger: Ledger, to: Budget, *, by: str) -> None:
         if error.code != "second-person" or not isinstance(ledger, PostgresLedger):
             raise
         _propose(ledger, to, by=by, reason=reason)
+
+
+def apply_cap(ledger: Ledger, to: BlockTerms, *, by: str, reason: str) -> None:
+    """Set the cap on what one person may lose to the one in the catalogue, as far as one person may.
+
+    On PostgreSQL a higher cap, or none, needs a second person. It is then proposed, unless it was proposed before.
+    """
+    from lapwing.ledger.postgres import policy
+    from lapwing.ledger.postgres.ledger import PostgresLedger
+
+    try:
+        ledger.declare_blocks(to, read=None, units=1, reason=f"by {by}: {reason}")
+    except CatalogueError as error:
+        if error.code != "second-person" or not isinstance(ledger, PostgresLedger):
+            raise
+        budget = to.person_budget(ledger.balance().budget)
+        if not any(one.kind == "cap" and one.budget == budget and one.state != "approved" for one in policy.proposals(ledger)):
+            policy.propose_cap(ledger, to.person_cap, by=by, reason=reason)
 
 
 def apply_limits(ledger: Ledger, declared: LimitsDecl, *, by: str) -> None:

@@ -161,7 +161,7 @@ def test_a_block_that_is_not_prepared_is_not_corrected(shop: Shop) -> None:
         assert open_block.value.code == "blocks-open"
 
 
-def test_old_blocks_are_retired_and_their_answers_stay(shop: Shop) -> None:
+def test_old_blocks_are_retired(shop: Shop) -> None:
     sql = "SELECT COUNT(*) AS n FROM events WHERE day < DATE '2026-03-03'"
     shop.declare(keep="keep = 6")
     with shop.open() as data_set:

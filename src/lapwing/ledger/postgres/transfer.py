@@ -109,8 +109,11 @@ def _copied(
     undeclared, charged = blocks, Cost.zero()
     for one in (*paid, None):
         if undeclared is not None and (one is None or one.request.ranges):  # what comes before was charged before there were blocks
-            statement = "SELECT outcome FROM lapwing.declare_blocks(%s, %s, %s, NULL, 0, 0, 0, %s)"
-            if call(statement, ledger_id, *terms, f"{step_text(None, undeclared.terms)}: moved") != ("done",):
+            statement = (
+                "SELECT outcome FROM lapwing.declare_blocks(%s, %s, %s, NULL, %s::pg_catalog.numeric, %s::pg_catalog.numeric,"
+                " %s::pg_catalog.numeric, %s)"
+            )
+            if call(statement, ledger_id, *terms, *astuple(charged), f"{step_text(None, undeclared.terms)}: moved") != ("done",):
                 raise _differs()
             undeclared = None
         if one is None:
