@@ -40,7 +40,7 @@ SEEN_BY_THE_BLOCK_MODEL = [
         "the standing block inherits no more than was spent",
         ((_ACTS, "more = lost_between(state.spent, inherited)", "more = Cost.zero()"),),
     ),
-    Mutant("blocks inherit what was spent for one unit", ((_ACTS, "group_cost(state.spent, units,", "group_cost(state.spent, 1,"),)),
+    Mutant("blocks inherit what was spent for one unit", ((_ACTS, "exchange_cost(state.spent, units,", "exchange_cost(state.spent, 1,"),)),
     Mutant("blocks inherit nothing", ((_ACTS, "[] if read is None else [", "[] if True else ["),)),
     Mutant(
         "what was inherited may be more than a budget",

@@ -65,14 +65,20 @@ class BlockCost:
 def group_cost(cost: Cost, units: int, account: Account) -> Cost:
     """At least the cost for neighbours that differ in ``units`` units, from the cost for one unit (group privacy).
 
-    A divergence grows with the square of the distance, an epsilon with the distance. Thresholds are chosen for one unit, so a delta says
-    nothing about several, and becomes 1.
+    Thresholds are chosen for one unit, so a delta says nothing about several, and becomes 1.
     """
-    if units == 1:
-        return cost
-    pure = None if cost.pure is None else cost.pure * units
-    times = units if account is Account.PURE else units**2
-    return Cost(loss=cost.loss * times, delta=DELTA_UNITS if cost.delta else 0, pure=pure)
+    return cost if units == 1 else replace(exchange_cost(cost, units, account), delta=DELTA_UNITS if cost.delta else 0)
+
+
+def exchange_cost(cost: Cost, steps: int, account: Account) -> Cost:
+    """At least the cost for exchanging the rows of one unit for others, which takes so many steps of the neighbours that ``cost`` is for:
+    two where these add or remove a unit, one where they replace it.
+
+    A divergence grows with the square of the distance, an epsilon with the distance. A threshold is chosen for the keys of one unit, on
+    either side, so deltas stay (docs/proofs/key-threshold.md).
+    """
+    pure = None if cost.pure is None else cost.pure * steps
+    return Cost(loss=cost.loss * (steps if account is Account.PURE else steps**2), delta=cost.delta, pure=pure)
 
 
 def _merged(blocks: Sequence[Blocks]) -> list[tuple[int, int]]:

@@ -221,7 +221,7 @@ class Ledger(Protocol):
         """Give every block of time a budget of its own, or change the cap on what one person may lose.
 
         The first time, everything that was spent was spent by statements that may have read any row of the blocks ``read``, for whole
-        persons: the standing block and each block ``read`` inherit the group cost of ``units`` units of it (one person's rows of one block
+        persons: the standing block and each block ``read`` inherit the cost of ``units`` steps of it (one person's rows of one block
         are exchanged, not added). Refuses (``blocks-overspent``) what the budget of a block does not hold, and changes nothing then.
         Later, another period is refused (``blocks-period``), and ``read`` and ``units`` mean nothing. Balances are kept in any case.
         """

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lapwing.errors import CatalogueError, LedgerError
 from lapwing.kernel.accounting import Cost, admits
-from lapwing.kernel.blocks import BlockCost, group_cost
+from lapwing.kernel.blocks import BlockCost, exchange_cost
 from lapwing.ledger.amounts import lost_between, ranges_text
 from lapwing.ledger.block_balances import BLOCK_MAX, BLOCK_MIN, BLOCKS_IN_YEAR, BlockBalances, BlockTerms
 from lapwing.ledger.local import rows
@@ -19,9 +19,9 @@ from lapwing.ledger.protocol import EntryKind
 def declare(
     connection: sqlite3.Connection, state: LedgerState, terms: BlockTerms, *, read: tuple[int, int] | None, units: int, reason: str
 ) -> LedgerState:
-    """Give every block a budget. What was spent is inherited by the standing block and by the blocks that were read, as a group cost."""
+    """Give every block a budget. The standing block and the blocks that were read inherit what was spent, as an exchange of rows."""
     _require_sound(terms, read, units)
-    inherited = group_cost(state.spent, units, state.budget.account)
+    inherited = exchange_cost(state.spent, units, state.budget.account)
     if not admits(state.budget, spent=Cost.zero(), cost=inherited):
         message = "what was spent before there were blocks is more, for all rows of a person, than the budget of one block"
         hint = "raise the budget, or give the data a new id, which is a second budget for the same people"

@@ -13,7 +13,7 @@ from typing import Any
 
 from lapwing.errors import LedgerError, Refused
 from lapwing.kernel.accounting import Budget, Cost
-from lapwing.kernel.blocks import BlockCost, group_cost
+from lapwing.kernel.blocks import BlockCost, exchange_cost
 from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text, ranges_text
 from lapwing.ledger.block_balances import BLOCK_MAX, BLOCK_MIN, BLOCKS_IN_YEAR, BlockSpending, BlockTerms, Steps
@@ -55,6 +55,21 @@ def parts_text(ranges: Sequence[BlockCost], person: Cost | None, cost: Cost) -> 
         if not is_valid or each.cost.loss == 0:
             raise Refused("request-invalid", "ranges of blocks must not overlap, and each of them must have a cost above zero")
     return ranges_text(ranges, cost if person is None else person)
+
+
+_newest: dict[str, tuple[str, BlockSpending]] = {}
+"""By ledger: the head of the newest state whose balances were read, and those. They may be thousands, and a question asks often."""
+
+
+def spending_at(state: AnchorPoint, ask: Callable[[], Sequence[tuple[Any, ...]]]) -> BlockSpending | None:
+    """What blocks have spent in a state, from the rows of ``SPENDING`` if they were not read since; None of a data set without blocks."""
+    if state.blocks is None:
+        return None
+    head, spending = _newest.get(state.ledger_id, ("", None))
+    if spending is None or head != state.head:
+        spending = spending_of(ask(), state.blocks.terms)
+        _newest[state.ledger_id] = state.head, spending
+    return spending
 
 
 def spending_of(found: Sequence[tuple[Any, ...]], terms: BlockTerms) -> BlockSpending:
@@ -106,7 +121,7 @@ def _inherited(read: tuple[int, int] | None, units: int, budget: Budget, spent: 
     """What blocks and the tables without time inherit of what was spent for whole persons; None of nothing."""
     if spent == Cost.zero():
         return None
-    whole = group_cost(spent, units, budget.account)
+    whole = exchange_cost(spent, units, budget.account)
     pure = None if whole.pure is None or spent.pure is None else whole.pure - spent.pure
     more = Cost(loss=whole.loss - spent.loss, delta=whole.delta - spent.delta, pure=pure)
     ranges = [] if read is None else [BlockCost(*read, whole)]

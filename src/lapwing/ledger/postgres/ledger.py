@@ -353,8 +353,7 @@ class PostgresLedger:
 
     def blocks(self) -> BlockSpending | None:
         """What blocks of time have spent; None of a data set without blocks. ``balance`` is then that of the tables without time."""
-        of_blocks = self.state().blocks
-        return None if of_blocks is None else blocks.spending_of(self._ask(blocks.SPENDING, []), of_blocks.terms)
+        return blocks.spending_at(self.state(), lambda: self._ask(blocks.SPENDING, []))
 
     def declare_blocks(self, terms: BlockTerms, *, read: tuple[int, int] | None, units: int, reason: str) -> None:
         """Give every block a budget, or lower the cap; to raise or remove it: :func:`lapwing.ledger.postgres.policy.propose_cap`."""
