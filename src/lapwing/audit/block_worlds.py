@@ -43,10 +43,10 @@ BLOCK_SCHEMAS = {**SCHEMAS, "drugs": pa.schema([("person_id", pa.int64()), ("day
 
 
 def block_number(day: object) -> int | None:
-    """The block of a raw row: its day is clamped to the declared ones."""
-    if not isinstance(day, datetime.date):
+    """The block of a raw row; None without a day, and with one that is not declared, which preparation takes for none."""
+    if not isinstance(day, datetime.date) or not FIRST_DAY <= day <= LAST_DAY:
         return None
-    return block_of_day(to_days(min(max(day, FIRST_DAY), LAST_DAY)), EVERY)
+    return block_of_day(to_days(day), EVERY)
 
 
 JANUARY, DECEMBER = block_number(FIRST_DAY) or 0, block_number(LAST_DAY) or 0
@@ -97,8 +97,8 @@ def _neighbours(world: World, relation: str, rng: random.Random) -> Iterator[tup
 
 
 def _no_block(world: World) -> Iterator[tuple[World, ChangedBlock]]:
-    """Rows without a day are in no block: without them nothing differs, not even the standing block."""
-    visits = tuple(row for row in world.visits if row["day"] is not None)
+    """Rows without a declared day are in no block: without them nothing differs, not even the standing block."""
+    visits = tuple(row for row in world.visits if block_number(row["day"]) is not None)
     yield replace(world, visits=visits), ChangedBlock(NO_BLOCK)
 
 
