@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lapwing.audit.block_growth import grown_in_duckdb
 from lapwing.audit.block_shapes import block_shapes
 from lapwing.audit.block_worlds import BLOCKS_OF_TIME
 from lapwing.audit.runs import run_oracle
@@ -47,6 +48,24 @@ def test_nor_of_an_account_with_an_order() -> None:
     assert outcome.faults == []
     assert outcome.breaches == []
     assert outcome.pairs >= 150 * NEIGHBOURS
+
+
+@pytest.mark.parametrize(("relation", "account"), [("unbounded", Account.APPROXIMATE), ("bounded", Account.PURE)])
+def test_nor_does_one_in_a_version_that_grew(relation: str, account: Account) -> None:
+    neighbours = size("oracle of blocks, neighbours that grew")
+    outcome = run_oracle(
+        family=BLOCKS_OF_TIME,
+        only=block_shapes(account),
+        relation=relation,
+        account=account,
+        worlds=1,
+        seed=7,
+        neighbours_max=neighbours,
+        prepare=grown_in_duckdb,
+    )
+    assert outcome.faults == []
+    assert outcome.breaches == []
+    assert outcome.pairs >= 150 * neighbours
 
 
 @pytest.mark.parametrize("name", BY_NAME)

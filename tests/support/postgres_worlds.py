@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lapwing.catalog import Declaration, PublicDecl, Settings, TableDecl, parse
+from lapwing.catalog.blocks import PreparedBlocks
+from lapwing.curator.block_life import declared_blocks
 from lapwing.engines.links import link_keys
 from lapwing.engines.postgres.prepare import prepare_version
 from lapwing.engines.postgres.session import Connection, ask, connect
@@ -113,6 +115,7 @@ class PostgresWorlds:
             reader=str(ask(self.connection, "SELECT current_user")[0][0]),
             settings=self.settings,
             settled=False,  # a few rows: not worth the time
+            blocks=None if on_server.blocks is None else PreparedBlocks(*declared_blocks(on_server)),
         )
         return PostgresSnapshot(self.conninfo, schema, ranking_key=ranking_key, settings=self.settings)
 

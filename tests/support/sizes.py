@@ -114,8 +114,12 @@ SIZES = {
     "oracle of moments, worlds": Size("worlds of each relation and account", 1, 3, "properties/test_moments_oracle.py"),
     "oracle of quantiles, worlds": Size("worlds of each relation and account", 1, 6, "properties/test_quantile_oracle.py"),
     "oracle of releases, worlds": Size("worlds of each relation and account", 1, 24, "properties/test_release_oracle.py"),
-    "oracle of blocks, worlds": Size("worlds of each relation and account", 1, 3, "properties/test_block_oracle.py"),
-    "oracle of blocks, neighbours": Size("neighbours of a world", 3, 16, "properties/test_block_oracle.py"),
+    "conditions on time": Size(
+        "conditions on dates, on timestamps and in statements of two tables", 120, 4_000, "properties/test_statement_blocks.py", 1_000
+    ),
+    "oracle of blocks, worlds": Size("worlds of each relation and account", 1, 3, "properties/test_block_oracle.py", 2),
+    "oracle of blocks, neighbours": Size("neighbours of a world", 3, 16, "properties/test_block_oracle.py", 10),
+    "oracle of blocks, neighbours that grew": Size("neighbours, in versions that grew", 2, 24, "properties/test_block_oracle.py", 12),
     "oracle of streams, worlds": Size("worlds of each relation", 1, 12, "properties/test_stream_oracle.py"),
     "attacks on synthetic rows, releases": Size("releases for each attack and world", 80, 2_000, "attacks/test_synthetic_rows.py"),
     "matched filter, releases": Size("runs of each kind of release", 4_000, 100_000, "attacks/test_releases.py"),

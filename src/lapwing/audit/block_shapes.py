@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
+from fractions import Fraction
 from typing import Any
 
-from lapwing.audit.block_worlds import FIRST_DAY, LAST_DAY, block_number
+from lapwing.audit.block_worlds import DECEMBER, EVERY, FEBRUARY, JANUARY, JULY
 from lapwing.audit.plan_shapes import BITS, NOTHING, ONE, ONE_GROUP, Shape, law_of, number, shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
 from lapwing.kernel.accounting import Account
+from lapwing.kernel.block_calendar import days_of_block
 from lapwing.kernel.blocks import reach_of
+from lapwing.kernel.domains import IntegerDomain
 from lapwing.kernel.expressions import Column, Function, call
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
@@ -17,10 +21,12 @@ from lapwing.kernel.ir import (
     Cap,
     Clipped,
     Filter,
+    GridSum,
     JoinKind,
     KnownGroups,
     PerUnit,
     Plan,
+    Project,
     Query,
     Ranked,
     Relation,
@@ -35,9 +41,8 @@ from lapwing.kernel.ir import (
     Vector,
     Weighted,
 )
+from lapwing.kernel.stability import shape_of
 
-JANUARY, DECEMBER = block_number(FIRST_DAY) or 0, block_number(LAST_DAY) or 0
-FEBRUARY, JULY = JANUARY + 1, JANUARY + 6
 RANGES = ((JANUARY, JULY), (FEBRUARY, DECEMBER))
 """Of the queries of a plan in turn: they overlap, and neither is the other."""
 STANDING = frozenset({"people"})
@@ -50,7 +55,7 @@ def block_shapes(account: Account) -> dict[str, Shape]:
         found[f"{name}, over blocks"] = _with_blocks(shape, apart=False, one=False)
         found[f"{name}, within blocks"] = _with_blocks(shape, apart=True, one=False)
         found[f"{name}, of one block"] = _with_blocks(shape, apart=False, one=True)
-    return found | crossing_shapes()
+    return {name: _as_corrected(shape) for name, shape in (found | crossing_shapes()).items()}
 
 
 def crossing_shapes() -> dict[str, Shape]:
@@ -69,6 +74,21 @@ def crossing_shapes() -> dict[str, Shape]:
     def clipped(source: Relation) -> Shape:
         cap = Cap(2 * ONE)
         return lambda facts: Plan((Query(source, NOTHING, ONE_GROUP, Clipped(BITS), (Vector("n", RowCount(), law_of(facts), cap),)),))
+
+    def days_since(source: Relation, block: int) -> Relation:
+        start = days_of_block(block, EVERY)[0]
+        return Project(source, (("days", call(Function.SUBTRACT, call(Function.DAY_NUMBER, Column("day")), number(start))),))
+
+    def summed(source: Relation) -> Shape:
+        """Between the ends that the blocks give the column."""
+
+        def plan(facts: Facts) -> Plan:
+            domain = shape_of(_as_prepared(source, facts), facts).columns["days"]
+            assert isinstance(domain, IntegerDomain)
+            measure = GridSum(Column("days"), Fraction(domain.lo), Fraction(domain.hi), 1)
+            return Plan((Query(source, NOTHING, ONE_GROUP, Ranked(), (Vector("s", measure, law_of(facts)),)),))
+
+        return plan
 
     def joined(left: Relation, right: Relation) -> Relation:
         return UnitJoin(left, right, (), (("drug", "drug"),))
@@ -97,6 +117,9 @@ def crossing_shapes() -> dict[str, Shape]:
         "units with many visits of a block": counted(
             Filter(PerUnit(visits(JANUARY, DECEMBER, apart=True), (("visits", rows),)), many), units=True
         ),
+        "days of one block, summed": summed(days_since(visits(DECEMBER, DECEMBER), DECEMBER)),
+        "days of a range, summed": summed(days_since(visits(FEBRUARY, JULY), FEBRUARY)),
+        "days within blocks, summed": summed(days_since(visits(JANUARY, JULY, apart=True), JANUARY)),
         "weighted over blocks": lambda facts: Plan(
             (
                 Query(
@@ -129,16 +152,36 @@ def _with_blocks(shape: Shape, *, apart: bool, one: bool) -> Shape:
     return plan
 
 
+def _as_corrected(shape: Shape) -> Shape:
+    """The shape, with the corrections of the blocks that it reads."""
+
+    return lambda facts: Plan(tuple(replace(query, source=_as_prepared(query.source, facts)) for query in shape(facts).queries))
+
+
+def _as_prepared(source: Any, facts: Facts) -> Any:
+    def named(scan: Scan) -> Scan:
+        blocks = scan.blocks
+        if blocks is None:
+            return scan
+        return replace(scan, blocks=facts.table(scan.table).blocks_between(blocks.first, blocks.last, apart=blocks.apart))
+
+    return _scans_changed(source, named)
+
+
 def _replaced(query: Query, blocks: Blocks) -> Query:
     """The query over these blocks of the tables that have any."""
+    source = _scans_changed(query.source, lambda scan: scan if scan.table in STANDING else replace(scan, blocks=blocks))
+    return replace(query, source=source)
 
+
+def _scans_changed(source: Any, change: Callable[[Scan], Scan]) -> Any:
     def changed(part: Any) -> Any:
         if isinstance(part, Scan):
-            return part if part.table in STANDING else replace(part, blocks=blocks)
+            return change(part)
         if isinstance(part, tuple):
             return tuple(changed(each) for each in part)
         if hasattr(part, "__dataclass_fields__"):
             return replace(part, **{each.name: changed(getattr(part, each.name)) for each in fields(part) if each.init})
         return part
 
-    return replace(query, source=changed(query.source))
+    return changed(source)

@@ -18,11 +18,10 @@ from lapwing.audit.oracle import ChangedBlock
 from lapwing.audit.runs import Family
 from lapwing.audit.worlds import CATALOGUE, SCHEMAS, Row, World, declare, random_world, unit_rows, with_unit
 from lapwing.catalog import Declaration
-from lapwing.catalog.blocks import BlockDecl
 from lapwing.kernel.block_calendar import Period, block_of_day
 from lapwing.kernel.calendar import to_days
 
-BLOCKS = BlockDecl("day", Period.MONTH)
+EVERY = Period.MONTH
 FIRST_DAY, LAST_DAY = datetime.date(2024, 1, 1), datetime.date(2024, 12, 31)
 DAYS = (FIRST_DAY, datetime.date(2024, 1, 31), datetime.date(2024, 2, 1), datetime.date(2024, 7, 7), LAST_DAY)
 MOVER = 900
@@ -33,27 +32,30 @@ OF_PATH = 'unit = "visit_id -> visits.visit_id"'
 OWN_COLUMNS = """[tables.drugs.columns]
 person_id = {{ type = "key" }}
 day = {{ type = "date", min = 2024-01-01, max = 2024-12-31 }}"""
-BLOCK_CATALOGUE = CATALOGUE.replace(OF_PATH, 'unit = "person_id"').replace("[tables.drugs.columns]", OWN_COLUMNS)
+BLOCK_CATALOGUE = (
+    CATALOGUE.replace(OF_PATH, 'unit = "person_id"')
+    .replace("[tables.drugs.columns]", OWN_COLUMNS)
+    .replace("[tables.people]", f'[blocks]\nevery = "{EVERY.value}"\nperson_cap = "none"\n[tables.people]')
+    .replace("rows_per_unit_max", 'blocks = "day"\nrows_per_unit_max')
+)
+"""Visits and drugs have blocks; people are the one table that declares one row per unit instead of ``rows_per_unit_max``."""
 BLOCK_SCHEMAS = {**SCHEMAS, "drugs": pa.schema([("person_id", pa.int64()), ("day", pa.date32()), *SCHEMAS["drugs"]])}
 
 
 def block_number(day: object) -> int | None:
-    """The block of a raw row: its day is clamped to the declared ones."""
-    if not isinstance(day, datetime.date):
+    """The block of a raw row; None without a day, and with one that is not declared, which preparation takes for none."""
+    if not isinstance(day, datetime.date) or not FIRST_DAY <= day <= LAST_DAY:
         return None
-    return block_of_day(to_days(min(max(day, FIRST_DAY), LAST_DAY)), BLOCKS.every)
+    return block_of_day(to_days(day), EVERY)
+
+
+JANUARY, DECEMBER = block_number(FIRST_DAY) or 0, block_number(LAST_DAY) or 0
+FEBRUARY, JULY = JANUARY + 1, JANUARY + 6
 
 
 def declare_blocks(world: World, directory: Path, *, neighbours: str, delta: str, seed: int = 0) -> Declaration:
-    """Write the world's sources, in an order that depends on ``seed`` only, and declare its blocks."""
-    return with_blocks(
-        declare(world, directory, neighbours=neighbours, delta=delta, seed=seed, catalogue=BLOCK_CATALOGUE, schemas=BLOCK_SCHEMAS)
-    )
-
-
-def with_blocks(declared: Declaration) -> Declaration:
-    """The declaration with blocks for visits and drugs: a catalogue cannot declare them yet."""
-    return replace(declared, tables=tuple(table if table.name == "people" else replace(table, blocks=BLOCKS) for table in declared.tables))
+    """Write the world's sources, in an order that depends on ``seed`` only, and read its catalogue, which declares blocks."""
+    return declare(world, directory, neighbours=neighbours, delta=delta, seed=seed, catalogue=BLOCK_CATALOGUE, schemas=BLOCK_SCHEMAS)
 
 
 def random_block_world(rng: random.Random) -> World:
@@ -95,8 +97,8 @@ def _neighbours(world: World, relation: str, rng: random.Random) -> Iterator[tup
 
 
 def _no_block(world: World) -> Iterator[tuple[World, ChangedBlock]]:
-    """Rows without a day are in no block: without them nothing differs, not even the standing block."""
-    visits = tuple(row for row in world.visits if row["day"] is not None)
+    """Rows without a declared day are in no block: without them nothing differs, not even the standing block."""
+    visits = tuple(row for row in world.visits if block_number(row["day"]) is not None)
     yield replace(world, visits=visits), ChangedBlock(NO_BLOCK)
 
 

@@ -18,7 +18,7 @@ from lapwing.audit.runs import RANKING_KEY, prepare_in_duckdb
 from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.engines.base import Snapshot, silent
 from lapwing.engines.losses import TableLosses
-from lapwing.engines.spark import SparkSnapshot, block_writing, snapshot, stored
+from lapwing.engines.spark import SparkSnapshot, block_writing, stored
 from lapwing.engines.spark import sources as spark_sources
 from lapwing.engines.spark.stored import rows_path
 from lapwing.errors import Incident, PreparationError
@@ -28,7 +28,6 @@ from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.ir import KnownGroups, Plan, Query, Ranked, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteLaplace
 from tests.engines.comparison import comparable
-from tests.support.block_catalogues import read_with_blocks
 from tests.support.spark_blocks import ROWS_PER_UNIT_MAX, Visits
 from tests.support.spark_worlds import spark_engine
 
@@ -277,9 +276,8 @@ def test_only_new_files_are_asked_for_their_schema(tmp_path: Path, monkeypatch: 
         visits.append(first + 3, first + 3)
 
 
-def test_exact_results_are_those_of_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exact_results_are_those_of_duckdb(tmp_path: Path) -> None:
     """Of a version that grew: January to March were prepared, the others appended in two writes."""
-    read_with_blocks(monkeypatch, stored, snapshot)
     declared = declare_blocks(random_block_world(random.Random(3)), tmp_path, neighbours="bounded", delta='"2^-30"')
     expected = prepare_in_duckdb(declared)
     held = expected.facts.tables["visits"].blocks

@@ -9,9 +9,7 @@ from lapwing.audit.block_worlds import BLOCKS_OF_TIME
 from lapwing.audit.plan_shapes import Shape, shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
 from lapwing.audit.runs import run_oracle
-from lapwing.engines.spark import snapshot, stored
 from lapwing.kernel.accounting import Account
-from tests.support.block_catalogues import read_with_blocks
 from tests.support.sizes import size
 from tests.support.spark_worlds import prepare_in_spark
 
@@ -52,9 +50,8 @@ def test_the_runs_are_at_least_three_hundred_pairs() -> None:
 
 
 @pytest.mark.slow
-def test_no_neighbour_of_one_block_refutes_a_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_neighbour_of_one_block_refutes_a_certificate() -> None:
     """Those that read several ranges first, then a part of the others."""
-    read_with_blocks(monkeypatch, stored, snapshot)
     listed = [*crossing_shapes().items(), *sorted(block_shapes(Account.APPROXIMATE).items())[::8]]
     only = dict(listed[: size("Spark oracle of blocks, shapes")])
     neighbours = size("Spark oracle of blocks, neighbours")

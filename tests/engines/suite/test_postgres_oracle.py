@@ -7,11 +7,8 @@ import pytest
 from lapwing.audit.block_shapes import block_shapes
 from lapwing.audit.block_worlds import BLOCKS_OF_TIME
 from lapwing.audit.runs import RANKING_KEY, run_oracle
-from lapwing.engines.postgres import snapshot
 from lapwing.kernel.accounting import Account
 from tests.engines.suite import statements
-from tests.support import postgres_worlds as support_of_worlds
-from tests.support.block_catalogues import read_with_blocks
 from tests.support.postgres_worlds import PostgresWorlds
 from tests.support.sizes import size
 
@@ -48,10 +45,7 @@ def test_the_runs_are_at_least_three_thousand_pairs() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("relation", "account"), [("unbounded", Account.PURE), ("bounded", Account.APPROXIMATE)])
-def test_no_neighbour_of_one_block_breaks_a_claim(
-    postgres_worlds: PostgresWorlds, relation: str, account: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read_with_blocks(monkeypatch, support_of_worlds, snapshot)
+def test_no_neighbour_of_one_block_breaks_a_claim(postgres_worlds: PostgresWorlds, relation: str, account: Account) -> None:
     neighbours = size("oracle of blocks on PostgreSQL, neighbours")
     outcome = run_oracle(
         family=BLOCKS_OF_TIME,

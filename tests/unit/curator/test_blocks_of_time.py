@@ -317,7 +317,9 @@ def test_a_data_set_with_one_budget_becomes_one_with_blocks_by_the_owners_word(s
         assert spending is not None
         assert data_set.curator.balance().spent.loss == four_times.loss
         inherited = spending.most(to_days(day(0)), to_days(day(11)))
-        assert inherited.loss == four_times.loss, "every block that could have rows by today"
+        assert inherited.loss == four_times.loss
+        each = [spending.most(to_days(day(number)), to_days(day(number))) for number in range(12)]
+        assert each == [inherited] * 12, "every block that could have rows by today"
         assert spending.most(to_days(day(12)), to_days(day(400))) == Cost.zero()
         kinds = [entry.kind for entry in data_set.history()]
         assert EntryKind.OVERRIDE in kinds and EntryKind.BLOCKS in kinds

@@ -16,8 +16,8 @@ from lapwing.kernel.calendar import to_days
 from lapwing.kernel.canonical import canonical_bytes
 from lapwing.kernel.certify import certify
 from lapwing.kernel.facts import TableFacts
-from lapwing.kernel.ir import Blocks, Cap, Clipped, Plan, Query, Relation, RowCount, Scan, SemiJoin, Union, UnitJoin, Vector
-from lapwing.kernel.laws import DiscreteGaussian
+from lapwing.kernel.ir import Blocks, Cap, Clipped, Plan, Query, Ranked, Relation, RowCount, Scan, SemiJoin, Union, UnitJoin, Vector
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, loss
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.stability import shape_of
 from tests.unit.kernel.bad_plans import CITIES, CITY, COLUMNS, FACTS
@@ -125,6 +125,32 @@ def test_what_is_refused(source: Relation, code: str) -> None:
     with pytest.raises(Refused) as refused:
         certify(Plan((counted(source),)), BLOCKED)
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize("account", list(Account))
+def test_a_person_within_several_blocks_is_as_many_units(account: Account) -> None:
+    law = DiscreteGaussian(Fraction(1_024)) if account is Account.APPROXIMATE else DiscreteLaplace(Fraction(1_024))
+    facts = replace(BLOCKED, account=account)
+
+    def person(source: Relation) -> Cost:
+        query = replace(counted(source), bounding=Ranked(), vectors=(Vector("n", RowCount(), law),))
+        certified = certify(Plan((query,)), facts)
+        assert certified.person is not None
+        return certified.person
+
+    one, range_of_five, five = (person(visits(12, last, apart=apart)) for last, apart in ((12, True), (16, False), (16, True)))
+    assert five.loss == one.loss * (25 if account is Account.APPROXIMATE else 5)
+    assert range_of_five.loss >= five.loss > one.loss, "over a range its rows are more, and it may have others"
+
+
+@pytest.mark.parametrize("order", [2, 3, 32, 1_000])
+@pytest.mark.parametrize("units", [2, 3, 31])
+def test_the_loss_of_a_group_is_at_most_its_square_at_every_order(order: int, units: int) -> None:
+    for scale in (Fraction(1, 8), Fraction(1), Fraction(3, 2), Fraction(64), Fraction(4_096)):
+        for law in (DiscreteLaplace(scale), DiscreteGaussian(scale)):
+            one = loss(law, Account.APPROXIMATE, l1=3, l2_squared=9, order=order)
+            group = loss(law, Account.APPROXIMATE, l1=3 * units, l2_squared=9 * units**2, order=order)
+            assert group <= one * units**2
 
 
 def test_digests_of_plans_without_blocks_are_what_they_were() -> None:
