@@ -56,6 +56,7 @@ NIGHTLY: dict[str, str] = {
     "tests/schedules/test_gates.py::*[begin_after_a_death-commit_many]": "[commit_many-begin_after_a_death]",
     # The blind run: every statement, relation, account and size of numbers.
     "tests/blind/test_blind.py::test_worlds_are_told_the_same[*": "test_worlds_are_told_the_same_in_short, in this file",
+    "tests/blind/test_blocks.py::test_worlds_of_other_days_are_told_the_same[*": "test_worlds_of_other_days_are_told_the_same_in_short",
     # Mutants try the oracles, not the product; at night they run at the sizes of the ordinary run.
     "tests/blind/test_leaks.py::*": "tests/blind/test_blind.py, which sees them",
     "tests/ledger/test_mutants.py::test_the_*": "tests/ledger/test_model.py and test_race.py, which see these mistakes",
