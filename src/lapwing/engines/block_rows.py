@@ -49,6 +49,13 @@ def rows_in_blocks(
     return SourceTable(f"(SELECT * FROM {near} s WHERE s.{SOURCE_BLOCK} BETWEEN {blocks[0]} AND {blocks[1]})", source.kinds)
 
 
+def rows_without_block_query(declared: TableDecl, source: SourceTable, columns: Mapping[str, Domain], dialect: Dialect) -> str:
+    """SELECT of how many rows of a source are in no block of time."""
+    assert declared.blocks is not None
+    name = declared.blocks.column
+    return f"SELECT COUNT(*) FROM {source.sql} s WHERE {clean_column(declared.column(name), source, columns[name], dialect)} IS NULL"
+
+
 def rows_by_block_query(
     declared: TableDecl, source: SourceTable, columns: Mapping[str, Domain], blocks: tuple[int, int], dialect: Dialect
 ) -> str:

@@ -7,11 +7,11 @@ their own, so that counting changes nothing; they are handed to the caller and n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
 from lapwing.catalog import ColumnDecl, Declaration, RowUnit, TableDecl, UnitPath
-from lapwing.engines.block_rows import SOURCE_BLOCK, common_blocks, declared_blocks, rows_in_blocks
+from lapwing.engines.block_rows import SOURCE_BLOCK, common_blocks, declared_blocks, rows_in_blocks, rows_without_block_query
 from lapwing.engines.prepare import SourceTable, clean_column, link_key, raw_column, unit_links
 from lapwing.engines.reading import outside, undeclared
 from lapwing.kernel.domains import DateDomain, TimestampDomain
@@ -58,11 +58,13 @@ class TableLosses:
     changed: tuple[Changed, ...]
     emptied: tuple[str, ...] = ()
     """Columns of which more than half of the values became NULL."""
+    no_block: int = 0
+    """Rows that are in no block of time, because they have no time, or none that is declared; counted when a version is made."""
 
     @property
     def lost(self) -> int:
         """Rows that are not kept."""
-        return self.no_unit + self.no_parent + self.null_not_allowed + self.beyond_cap
+        return self.no_unit + self.no_parent + self.null_not_allowed + self.beyond_cap + self.no_block
 
     @property
     def kept(self) -> int:
@@ -115,12 +117,16 @@ def witnessed(
         return
     counted = []
     for table in declaration.tables if tables is None else tables:
-        read = sources
+        read, untimed = sources, 0
         if table.blocks is not None:
+            if tables is None:
+                timeless = rows_without_block_query(table, sources[table.name], facts.table(table.name).columns, dialect)
+                untimed = int(ask(timeless)[0][0])
             written = declared_blocks(table) if blocks is None else common_blocks(declared_blocks(table), blocks)
             rows = rows_in_blocks(table, sources[table.name], facts.table(table.name).columns, written, dialect)
             read = {**sources, table.name: rows}
-        counted.append(_table_losses(table, declaration, read, facts, dialect, ask))
+        losses = _table_losses(table, declaration, read, facts, dialect, ask)
+        counted.append(replace(losses, rows=losses.rows + untimed, no_block=untimed))
     witness(counted)
 
 

@@ -342,3 +342,19 @@ def test_a_data_set_that_spent_too_much_does_not_become_one_with_blocks(shop: Sh
             data_set.prepare(override="events grow")
         assert refusal.value.code == "blocks-overspent"
         assert data_set.curator.balance().spent == spent and data_set.curator.ledger.blocks() is None
+
+
+def test_rows_that_are_in_no_block_are_reported_when_a_version_is_made(shop: Shop) -> None:
+    untimed = sum(event["day"] is None for event in shop.events)
+    assert untimed
+    with shop.open() as data_set:
+        data_set.prepare()
+        (report,) = [table for table in data_set.curator.losses(1) if table["table"] == "events"]
+        assert report["no_block"] == report["lost"] == untimed
+    text = (shop.directory / "lapwing.toml").read_text()
+    later = text.replace("min = 2026-03-01, max = 2027-12-31 }\nseen", "min = 2027-03-01, max = 2027-12-31 }\nseen")
+    (shop.directory / "lapwing.toml").write_text(later)
+    with shop.open() as data_set:
+        with pytest.raises(PreparationError) as refusal:
+            data_set.prepare(new_version=True)
+        assert refusal.value.code == "rows-lost" and "a tenth of events" in refusal.value.message

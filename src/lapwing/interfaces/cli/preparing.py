@@ -145,6 +145,7 @@ def _write_losses(curator: Curator, version: int) -> None:
             "whose parent is missing": table["no_parent"],
             "with NULL where none is allowed": table["null_not_allowed"],
             "beyond the cap": table["beyond_cap"],
+            "in no block of time": table.get("no_block", 0),
         }
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in why.items() if count)
         columns = ", ".join(f"{name} {count:,}" for name, count in table["null_columns"].items())
