@@ -17,7 +17,7 @@ from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.engines.base import Snapshot, silent
 from lapwing.engines.losses import Witness
 from lapwing.engines.spark import SparkEngine
-from lapwing.engines.spark.block_folders import BlockIndex
+from lapwing.engines.spark.block_folders import WrittenFolders
 from lapwing.engines.spark.stored import read_marker, rows_path
 from lapwing.kernel.block_calendar import Period, block_of_day, days_of_block
 from lapwing.kernel.calendar import to_date, to_days
@@ -158,7 +158,7 @@ class Visits:
         """Open a version."""
         return self.engine.open(version, ranking_key=RANKING_KEY)
 
-    def index(self, version: int = 1) -> BlockIndex:
+    def index(self, version: int = 1) -> WrittenFolders:
         """Which blocks a version holds, and where."""
         return read_marker(self.directory / ".lapwing", version).index()
 

@@ -10,6 +10,7 @@ from dataclasses import InitVar, dataclass
 from typing import NoReturn
 
 from lapwing.kernel.accounting import Cost
+from lapwing.kernel.blocks import BlockCost
 
 _SEAL = object()
 
@@ -26,6 +27,8 @@ class Permit:
     nonce: str
     """Tells one reservation from every other, of this ledger and of others."""
     seal: InitVar[object]
+    ranges: tuple[BlockCost, ...] = ()
+    """What each block of time was charged, and the standing block; empty for a data set without blocks."""
 
     def __post_init__(self, seal: object) -> None:
         if seal is not _SEAL:
@@ -35,9 +38,9 @@ class Permit:
         raise TypeError("a permit is not copied")
 
 
-def issue(charge_id: int, digest: str, cost: Cost, *, nonce: str | None = None) -> Permit:
+def issue(charge_id: int, digest: str, cost: Cost, *, nonce: str | None = None, ranges: tuple[BlockCost, ...] = ()) -> Permit:
     """The permit of a charge that is durable. For the ledgers, which an import contract says; ``nonce`` is theirs, or a new one."""
-    return Permit(charge_id, digest, cost, new_nonce() if nonce is None else nonce, _SEAL)
+    return Permit(charge_id, digest, cost, new_nonce() if nonce is None else nonce, _SEAL, ranges)
 
 
 def new_nonce() -> str:

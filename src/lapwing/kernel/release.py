@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account, Cost
+from lapwing.kernel.blocks import BlockCost
 from lapwing.kernel.certify import Certified, CertifiedQuery, CertifiedVector, certify
 from lapwing.kernel.exact import Counts, Exact, ExactTable
 from lapwing.kernel.expressions import Value
@@ -100,7 +101,7 @@ def release(certified: Certified, permit: Permit, exact: Exact, *, sampler: Samp
         raise LapwingError("permit-mismatch", "the certificate is not the one of its plan")
     if exact._certified != certified or len(exact._tables) != len(certified.queries):
         raise LapwingError("engine-result", "the engine's result does not fit the plan")
-    take(certified.digest, certified.cost, permit)
+    take(certified.digest, certified.cost, permit, certified.blocks)
     how = HowDrawn(certified.facts, sampler)
     tables = tuple(_release_query(query, how, table) for query, table in zip(certified.queries, exact._tables, strict=True))
     return Released(certified.digest, tables)
@@ -122,16 +123,22 @@ class HowDrawn:
         return tuple(add_noise(law, values, account=account, l1=l1, l2_squared=l2_squared, charged=charged, sampler=self.sampler))
 
 
-def take(digest: str, cost: Cost, permit: Permit) -> None:
-    """Use up a permit; refuse one that is for another plan, for less than the cost, or already used."""
+def take(digest: str, cost: Cost, permit: Permit, blocks: tuple[BlockCost, ...] = ()) -> None:
+    """Use up a permit; refuse one that is for another plan, for less than the cost, for other ``blocks`` of time, or already used."""
     if type(permit) is not Permit or permit.digest != digest:
         raise LapwingError("permit-mismatch", "the permit is for another plan")
     if not permit.cost.covers(cost):
         raise LapwingError("permit-mismatch", "the permit does not cover the cost of the plan")
+    if blocks and sorted(permit.ranges, key=_place) != sorted(blocks, key=_place):
+        raise LapwingError("permit-mismatch", "the permit does not cover what each block of time pays")
     with _taken_lock:
         if permit.nonce in _taken:
             raise LapwingError("permit-used", "the permit was used before")
         _taken.add(permit.nonce)
+
+
+def _place(block: BlockCost) -> tuple[bool, int]:
+    return block.first is None, block.first or 0
 
 
 def _release_query(certified: CertifiedQuery, how: HowDrawn, table: ExactTable) -> NoisyTable:

@@ -8,17 +8,20 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.errors import Refused
+from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account, Cost
 from lapwing.kernel.block_calendar import Period, block_of_day
 from lapwing.kernel.blocks import BlockCost, reach_of
 from lapwing.kernel.calendar import to_days
 from lapwing.kernel.canonical import canonical_bytes
 from lapwing.kernel.certify import certify
+from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.facts import TableFacts
 from lapwing.kernel.ir import Blocks, Cap, Clipped, Plan, Query, Ranked, Relation, RowCount, Scan, SemiJoin, Union, UnitJoin, Vector
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, loss
 from lapwing.kernel.neighbours import Neighbours
+from lapwing.kernel.permit import issue
+from lapwing.kernel.release import Released, release
 from lapwing.kernel.stability import shape_of
 from tests.unit.kernel.bad_plans import CITIES, CITY, COLUMNS, FACTS
 
@@ -173,3 +176,20 @@ def test_digests_of_plans_without_blocks_are_what_they_were() -> None:
 def test_blocks_are_numbered_by_the_calendar(first: str, second: str, period: Period, apart: int) -> None:
     numbers = [block_of_day(to_days(datetime.date.fromisoformat(day)), period) for day in (first, second)]
     assert numbers[1] - numbers[0] == apart
+
+
+@pytest.mark.parametrize("charged", ["nothing", "one block less", "less", "another range"])
+def test_nothing_is_drawn_for_blocks_that_were_not_charged(charged: str) -> None:
+    plan = certify(Plan((counted(visits(12, 20)),)), BLOCKED)
+    (paid,) = plan.blocks
+    ranges = {
+        "nothing": (),
+        "one block less": (replace(paid, last=19),),
+        "less": (replace(paid, cost=Cost(paid.cost.loss - 1, 0)),),
+        "another range": (replace(paid, first=13, last=21),),
+    }
+    exact = Exact([ExactTable(groups=[], vectors=[[]], units=None)], certified=plan)
+    with pytest.raises(LapwingError) as refusal:
+        release(plan, issue(1, plan.digest, plan.cost, ranges=ranges[charged]), exact)
+    assert refusal.value.code == "permit-mismatch"
+    assert isinstance(release(plan, issue(2, plan.digest, plan.cost, ranges=plan.blocks), exact), Released)

@@ -34,7 +34,7 @@ def test_nobody_makes_a_permit_without_the_seal(seal: object) -> None:
 
 def test_a_permit_does_not_hold_the_seal() -> None:
     permit = issue(1, "plan", COST)
-    assert [field.name for field in dataclasses.fields(permit)] == ["charge_id", "digest", "cost", "nonce"]
+    assert [field.name for field in dataclasses.fields(permit)] == ["charge_id", "digest", "cost", "nonce", "ranges"]
     assert not hasattr(permit, "seal")
 
 

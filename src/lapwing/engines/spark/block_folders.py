@@ -28,7 +28,7 @@ FIRST_WRITE = 1
 
 
 @dataclass(frozen=True, slots=True)
-class BlockIndex:
+class WrittenFolders:
     """Which blocks a version holds, and where."""
 
     prepared: PreparedBlocks
@@ -48,7 +48,7 @@ class BlockIndex:
         held: Mapping[str, Mapping[int, int]],
         read: Mapping[str, Mapping[int, int]],
         files: Mapping[str, SourceFiles],
-    ) -> BlockIndex:
+    ) -> WrittenFolders:
         """After one more write."""
 
         def changed(old: Mapping[str, Mapping[int, int]], new: Mapping[str, Mapping[int, int]]) -> dict[str, dict[int, int]]:
@@ -58,7 +58,7 @@ class BlockIndex:
                 for table, blocks in old.items()
             }
 
-        return BlockIndex(prepared, self.writes + 1, changed(self.held, held), changed(self.read, read), {**self.files, **files})
+        return WrittenFolders(prepared, self.writes + 1, changed(self.held, held), changed(self.read, read), {**self.files, **files})
 
     def body(self) -> dict[str, Any]:
         """For a file: blocks in a row that one write holds are one entry."""
@@ -71,7 +71,7 @@ class BlockIndex:
         }
 
     @classmethod
-    def of(cls, body: Mapping[str, Any]) -> BlockIndex:
+    def of(cls, body: Mapping[str, Any]) -> WrittenFolders:
         """Inverse of :meth:`body`."""
         prepared = PreparedBlocks.of(body["prepared"])
         assert prepared is not None
@@ -113,7 +113,7 @@ def rows_written(folder: Path) -> dict[int, int]:
     return found
 
 
-def remove_others(rows: Path, index: BlockIndex) -> None:
+def remove_others(rows: Path, index: WrittenFolders) -> None:
     """Remove the folders of blocks that the index does not name."""
     for table, held in index.held.items():
         named = {write_folder(rows, table, write).name for write in held.values()}

@@ -22,7 +22,7 @@ from lapwing.engines.block_rows import (
 )
 from lapwing.engines.losses import Witness, witnessed
 from lapwing.engines.prepare import SourceTable, private_table, require_rows_max
-from lapwing.engines.spark.block_folders import IN_BLOCK, BlockIndex, remove_others, rows_written, write_folder
+from lapwing.engines.spark.block_folders import IN_BLOCK, WrittenFolders, remove_others, rows_written, write_folder
 from lapwing.engines.spark.sources import SourceFiles, are_unchanged, is_path, source_files, source_table
 from lapwing.engines.spark.stored import Stored, read_marker, rows_path, write_marker
 from lapwing.errors import LapwingError, PreparationError
@@ -158,7 +158,7 @@ def _write(
 
 
 def sources_of_blocks(
-    session: SparkSession, declaration: Declaration, index: BlockIndex
+    session: SparkSession, declaration: Declaration, index: WrittenFolders
 ) -> tuple[dict[str, SourceFiles], dict[str, SourceTable]]:
     """The sources of tables with blocks as they are now, and the files of those that are on files."""
     tables = tables_with_blocks(declaration)

@@ -29,7 +29,7 @@ from lapwing.engines.prepare import (
     public_table,
     require_rows_max,
 )
-from lapwing.engines.spark.block_folders import FIRST_WRITE, BlockIndex
+from lapwing.engines.spark.block_folders import FIRST_WRITE, WrittenFolders
 from lapwing.engines.spark.block_writing import BlockWriter
 from lapwing.engines.spark.sources import SourceFiles, are_unchanged, is_path, number_types, require_files, source_files, source_table
 from lapwing.engines.spark.stored import Stored, rows_path, write_marker
@@ -110,7 +110,7 @@ class _Writer:
         self.values: dict[str, dict[str, list[str | None]]] = {}
         self.files: dict[str, SourceFiles] = {}
         self.numbers: dict[str, dict[str, NumberType]] = {}
-        self.index: BlockIndex | None = None
+        self.index: WrittenFolders | None = None
 
     def write(
         self, *, version: int, ranking_key: bytes, progress: Progress, blocks: PreparedBlocks | None, witness: Witness | None
@@ -154,7 +154,7 @@ class _Writer:
         if blocks is not None:
             self.columns |= in_blocks.columns
             found = {table: files[table] for table in in_blocks.held if table in files}
-            self.index = BlockIndex(blocks, FIRST_WRITE, in_blocks.held, in_blocks.read, found)
+            self.index = WrittenFolders(blocks, FIRST_WRITE, in_blocks.held, in_blocks.read, found)
         if not are_unchanged(self._session, files):
             raise PreparationError("source-changing", "a file changed while it was read", hint="prepare again when it is at rest")
         progress("done", total, total)

@@ -13,7 +13,7 @@ from lapwing.catalog import Declaration, Settings, parse
 from lapwing.catalog.facts import PLANNING_RULES_UNNUMBERED
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, number_types_value
-from lapwing.engines.spark.block_folders import BlockIndex
+from lapwing.engines.spark.block_folders import WrittenFolders
 from lapwing.errors import PreparationError
 from lapwing.kernel.facts import Facts
 from lapwing.render.relations import RANK, UNIT
@@ -43,7 +43,7 @@ class Stored:
     rules: int = PLANNING_RULES_UNNUMBERED
     """Its planning rules."""
     blocks: dict[str, Any] | None = None
-    """Of a version with blocks of time, which it holds and where; see ``BlockIndex``."""
+    """Of a version with blocks of time, which it holds and where; see ``WrittenFolders``."""
 
     def declaration(self, settings: Settings) -> Declaration:
         """What it was prepared with."""
@@ -61,11 +61,11 @@ class Stored:
             prepared=None if self.blocks is None else self.index().prepared,
         )
 
-    def index(self) -> BlockIndex:
+    def index(self) -> WrittenFolders:
         """Its blocks of time. Refuses a version that holds none."""
         if self.blocks is None:
             raise PreparationError("snapshot-unreadable", "this version holds no blocks of time", hint="prepare a new version")
-        return BlockIndex.of(self.blocks)
+        return WrittenFolders.of(self.blocks)
 
 
 def marker_path(directory: Path, version: int) -> Path:

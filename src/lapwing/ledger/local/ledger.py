@@ -214,7 +214,7 @@ class LocalLedger:
             decisions.require_blocks_pay(state, balances, request.cost, request.ranges, request.person)
             worker_id = rows.add_worker(connection, self._worker)
             charge_id, _ = rows.add_charge(connection, state, request, worker_id)
-            return issue(charge_id, request.digest, request.cost)
+            return issue(charge_id, request.digest, request.cost, ranges=request.ranges)
 
     def require_payable(self, analyst: str, cost: Cost, ranges: Sequence[BlockCost] = (), person: Cost | None = None) -> None:
         """Refuse for the same reasons as :meth:`reserve` would refuse a new request; charges nothing."""

@@ -72,7 +72,7 @@ class Batch:
     def permits(self, charge_ids: Sequence[int]) -> tuple[Permit, ...]:
         """The permits for the charges that were made. Pre: their state is anchored."""
         asked = zip(charge_ids, self.requests, self.nonces, strict=True)
-        return tuple(issue(charge_id, one.digest, one.cost, nonce=nonce) for charge_id, one, nonce in asked)
+        return tuple(issue(charge_id, one.digest, one.cost, nonce=nonce, ranges=one.ranges) for charge_id, one, nonce in asked)
 
     def results(
         self,
@@ -89,7 +89,7 @@ class Batch:
             try:
                 match outcome:
                     case "permit":
-                        results.append(issue(charge_ids[place], request.digest, request.cost, nonce=nonce))
+                        results.append(issue(charge_ids[place], request.digest, request.cost, nonce=nonce, ranges=request.ranges))
                     case "stored":
                         assert payloads is not None and payload_digests is not None
                         results.append(rows.answer_of(charge_ids[place], payloads[place], payload_digests[place]))

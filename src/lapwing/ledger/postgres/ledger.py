@@ -240,7 +240,7 @@ class PostgresLedger:
             )
             match outcome:
                 case "permit":
-                    permit = issue(charge_id, request.digest, request.cost, nonce=nonce)
+                    permit = issue(charge_id, request.digest, request.cost, nonce=nonce, ranges=request.ranges)
                     self._advance(rows.state_of_texts(texts), permit, known=known)
                     return permit
                 case "stored":
