@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
-from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Cost
+from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.blocks import BlockCost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.block_balances import BLOCK_MAX, BLOCK_MIN, BlockSpending, BlockTerms
@@ -142,13 +142,22 @@ def test_blocks_and_persons_inherit_what_was_spent(place: Place, budget: object,
 
 
 def test_what_does_not_fit_into_one_block_is_not_declared(place: Place) -> None:
-    with place.create(approximate_budget(1)) as ledger:
-        ledger.reserve(request("before", loss=20, delta=1))
+    with place.create(pure_budget(30)) as ledger:
+        ledger.reserve(request("before", loss=20))
         state = ledger.state()
-        assert code(lambda: ledger.declare_blocks(DAYS, read=(1, 2), units=2, reason="")) == "blocks-overspent", "a delta becomes 1"
-        assert ledger.state() == state and ledger.blocks() is None and state.spent.delta < DELTA_UNITS
+        assert code(lambda: ledger.declare_blocks(DAYS, read=(1, 2), units=2, reason="")) == "blocks-overspent"
+        assert ledger.state() == state and ledger.blocks() is None
         ledger.declare_blocks(DAYS, read=(1, 2), units=1, reason="")
         assert code(lambda: ledger.declare_blocks(BlockTerms("week", None), read=None, units=1, reason="")) == "blocks-period"
+        sound(place, ledger)
+
+
+def test_a_delta_that_was_spent_on_keys_is_inherited_as_it_is(place: Place) -> None:
+    with place.create(approximate_budget(1)) as ledger:
+        ledger.reserve(request("before", loss=20, delta=1))
+        ledger.declare_blocks(DAYS, read=(1, 2), units=2, reason="")
+        blocks = ledger.blocks()
+        assert blocks is not None and blocks.most(1, 2) == blocks.person == Cost(80, 1) == ledger.balance().spent
         sound(place, ledger)
 
 

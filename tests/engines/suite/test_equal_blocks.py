@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from lapwing.audit.block_shapes import block_shapes
 from lapwing.audit.block_worlds import DAYS, block_number, declare_blocks, random_block_world
-from lapwing.catalog import Declaration, Settings, load
+from lapwing.catalog import Declaration, Settings
 from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.engines.base import Engine, Snapshot, silent
 from lapwing.engines.duckdb import DuckDBEngine, DuckDBSnapshot
@@ -30,13 +29,7 @@ FIRST, LAST = block_number(DAYS[0]) or 0, block_number(DAYS[-1]) or 0
 def _declared(directory: Path, account: Account) -> Declaration:
     """A random world whose catalogue declares its blocks."""
     delta = "0" if account is Account.PURE else '"2^-30"'
-    declared = declare_blocks(random_block_world(random.Random(5)), directory, neighbours="unbounded", delta=delta)
-    path = directory / "lapwing.toml"
-    text = re.sub(r"(?m)^\[tables\.(visits|drugs)\]$", r'[tables.\1]\nblocks = "day"', path.read_text(encoding="utf-8"))
-    path.write_text(text.replace("[tables.people]", '[blocks]\nevery = "month"\nperson_cap = "none"\n[tables.people]', 1), encoding="utf-8")
-    made = load(path)
-    assert [table.blocks for table in made.tables] == [table.blocks for table in declared.tables]
-    return made
+    return declare_blocks(random_block_world(random.Random(5)), directory, neighbours="unbounded", delta=delta)
 
 
 def _grown(engine: Engine, declaration: Declaration, text: str) -> Snapshot:
