@@ -105,13 +105,10 @@ def test_blocks_of_time_are_declared_in_what_the_second_version_left(landed_seco
     install(place.cluster.dsn(place.database, role=OWNER_ROLE), roles=ROLES)
     with place.open() as ledger:
         before = ledger.state()
-        with pytest.raises(CatalogueError) as overspent:
-            ledger.declare_blocks(BlockTerms("day", None), read=(0, 9), units=2, reason="the sources grow")
-        assert overspent.value.code == "blocks-overspent", "a delta says nothing about two units"
         ledger.declare_blocks(BlockTerms("day", None), read=(0, 9), units=1, reason="the sources grow")
         spending = ledger.blocks()
         assert spending is not None and spending.most(0, 9) == spending.person == before.spent == ledger.balance().spent
-        new = replace(request("new", loss=5), ranges=(BlockCost(5, 20, Cost(loss=5, delta=0)),))
+        new = replace(request("new", loss=5), ranges=(BlockCost(5, 20, Cost(loss=5, delta=0)),), person=Cost(loss=5, delta=0))
         assert isinstance(ledger.reserve(new), Permit)
         assert ledger.reserve(request("paid", loss=300, delta=7)) == StoredAnswer(charge_id=1, payload=b"answer")
         assert verify(ledger.connection, "clinic", anchors=place.anchors).problems == ()

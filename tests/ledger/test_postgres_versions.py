@@ -45,7 +45,7 @@ def test_a_database_of_version_0006_is_brought_here_in_place(cluster: Cluster, t
         assert ledger.state() == before
         ledger.commit(permit, b"answer")
         ledger.declare_blocks(BlockTerms("day", None), read=(1, 9), units=1, reason="the sources grow")
-        new = replace(request("after"), ranges=(BlockCost(5, 20, Cost(loss=3, delta=0)),))
+        new = replace(request("after"), ranges=(BlockCost(5, 20, Cost(loss=3, delta=0)),), person=Cost(loss=3, delta=0))
         assert isinstance(ledger.reserve(new), Permit)
         spending = ledger.blocks()
         assert spending is not None and [spending.most(block, block).loss for block in (1, 5, 20)] == [2, 5, 3]

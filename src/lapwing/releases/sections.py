@@ -41,6 +41,9 @@ class Section:
 def sections_of(request: ReleaseRequest, facts: Facts) -> tuple[Section, ...]:
     """The sections of a release, with columns in bins as they are declared: marginals and synthetic tables first, then each tree."""
     columns = facts.table(request.table).columns
+    if facts.table(request.table).blocks is not None:
+        message = f"{request.table!r} has blocks of time: releases and sessions are bought of tables without"
+        raise Refused("blocks-missing", message, hint="ask for the numbers by SQL, with a condition on the time")
     for column in request.columns:
         if column not in columns:
             raise Refused("unknown-column", f"there is no column {column!r} in the table {request.table!r}")

@@ -17,6 +17,7 @@ from lapwing.kernel.calendar import to_days
 from lapwing.ledger.protocol import EntryKind
 from lapwing.owner.spending_report import spending_report
 from lapwing.prices import epsilon_for
+from lapwing.releases.request import Marginals
 from tests.support.shop_of_events import START, Shop
 
 COUNT = "SELECT COUNT(*) AS n FROM events"
@@ -358,3 +359,16 @@ def test_rows_that_are_in_no_block_are_reported_when_a_version_is_made(shop: Sho
         with pytest.raises(PreparationError) as refusal:
             data_set.prepare(new_version=True)
         assert refusal.value.code == "rows-lost" and "a tenth of events" in refusal.value.message
+
+
+def test_releases_and_sessions_are_refused_where_there_are_blocks(shop: Shop) -> None:
+    with shop.open() as data_set:
+        data_set.prepare()
+        data_set.release(Marginals("country"), name="people", table="users", epsilon=1).run()
+        for ask in (
+            lambda: data_set.release(Marginals("device"), name="devices", table="events", epsilon=1),
+            lambda: data_set.weights("device", table="events", alpha="0.5", starts=1, epsilon=1, rows=300),
+        ):
+            with pytest.raises(Refused) as refusal:
+                ask()
+            assert refusal.value.code == "blocks-missing" and "SQL" in refusal.value.hint
