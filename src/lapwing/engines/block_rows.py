@@ -50,10 +50,11 @@ def rows_in_blocks(
 
 
 def rows_without_block_query(declared: TableDecl, source: SourceTable, columns: Mapping[str, Domain], dialect: Dialect) -> str:
-    """SELECT of how many rows of a source are in no block of time."""
+    """SELECT of how many rows of a source are in no block of time, and how many there are."""
     assert declared.blocks is not None
     name = declared.blocks.column
-    return f"SELECT COUNT(*) FROM {source.sql} s WHERE {clean_column(declared.column(name), source, columns[name], dialect)} IS NULL"
+    time = clean_column(declared.column(name), source, columns[name], dialect)
+    return f"SELECT COUNT(*) - COUNT({time}), COUNT(*) FROM {source.sql} s"
 
 
 def rows_by_block_query(

@@ -60,6 +60,8 @@ class TableLosses:
     """Columns of which more than half of the values became NULL."""
     no_block: int = 0
     """Rows that are in no block of time, because they have no time, or none that is declared; counted when a version is made."""
+    in_source: int = 0
+    """Where those are counted: all rows of the source, also those whose block is not closed."""
 
     @property
     def lost(self) -> int:
@@ -74,7 +76,8 @@ class TableLosses:
     @property
     def is_heavy(self) -> bool:
         """Whether more than a tenth is lost."""
-        return self.lost * HEAVY_SHARE > self.rows
+        timed = self.rows - self.no_block
+        return (self.lost - self.no_block) * HEAVY_SHARE > timed or self.no_block * HEAVY_SHARE > self.in_source
 
     @property
     def worries(self) -> list[str]:
@@ -117,16 +120,16 @@ def witnessed(
         return
     counted = []
     for table in declaration.tables if tables is None else tables:
-        read, untimed = sources, 0
+        read, untimed, in_source = sources, 0, 0
         if table.blocks is not None:
             if tables is None:
-                timeless = rows_without_block_query(table, sources[table.name], facts.table(table.name).columns, dialect)
-                untimed = int(ask(timeless)[0][0])
+                query = rows_without_block_query(table, sources[table.name], facts.table(table.name).columns, dialect)
+                untimed, in_source = (int(count) for count in ask(query)[0])
             written = declared_blocks(table) if blocks is None else common_blocks(declared_blocks(table), blocks)
             rows = rows_in_blocks(table, sources[table.name], facts.table(table.name).columns, written, dialect)
             read = {**sources, table.name: rows}
         losses = _table_losses(table, declaration, read, facts, dialect, ask)
-        counted.append(replace(losses, rows=losses.rows + untimed, no_block=untimed))
+        counted.append(replace(losses, rows=losses.rows + untimed, no_block=untimed, in_source=in_source))
     witness(counted)
 
 
