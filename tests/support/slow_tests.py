@@ -15,7 +15,7 @@ from tests.support.nightly import without_group
 SECONDS_MAX = 30.0
 
 SLOW: dict[str, tuple[float, str]] = {
-    "tests/faults/test_kills.py::test_killed_clients_that_charge_blocks_leave_a_sound_ledger": (
+    "tests/faults/test_kills.py::test_killed_clients_that_charge_blocks_leave_a_sound_ledger[32-10]": (
         70,
         "80 clients of 32 at once are killed, and every look of the oracle reads both trees",
     ),
