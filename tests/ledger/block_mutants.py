@@ -33,10 +33,6 @@ SEEN_BY_THE_BLOCK_MODEL = [
         ((_BALANCES, "if self.standing:\n", "if self.standing and not self.ranges:\n"),),
     ),
     Mutant(
-        "a plan without blocks concerns nobody",
-        (("local/block_state", "return None if cost == Cost.zero() else BlockCharge.of((), None, cost)", "return None"),),
-    ),
-    Mutant(
         "the standing block inherits no more than was spent",
         ((_ACTS, "more = lost_between(state.spent, inherited)", "more = Cost.zero()"),),
     ),

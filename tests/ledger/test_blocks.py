@@ -237,7 +237,7 @@ def test_a_forked_child_goes_on_with_the_balances(tmp_path: Path) -> None:
 def test_a_charge_that_is_rolled_back_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with declared(tmp_path) as ledger:
         with monkeypatch.context() as patched:
-            patched.setattr("lapwing.ledger.local.ledger.issue", lambda *_: (_ for _ in ()).throw(LedgerError("stopped", "stopped")))
+            patched.setattr("lapwing.ledger.local.ledger.issue", lambda *_, **__: (_ for _ in ()).throw(LedgerError("stopped", "stopped")))
             assert refusal(lambda: ledger.reserve(over("a", (0, 9, 4)))) == "stopped"
         assert spent(ledger) == {}
         charge(ledger, over("a", (0, 9, 10)))
