@@ -15,6 +15,7 @@ NIGHTLY: dict[str, str] = {
     # Spark is the slowest engine by far: one Java serves the run, one test after the other.
     "tests/docs/test_examples.py::*spark-engine.md*": "the same commands on DuckDB in docs/tutorials/owner.md",
     "tests/engines/spark/test_spark_connect.py::*": "test_equal_answers.py::test_generated_statements[spark-*], in its own session",
+    "tests/engines/spark/test_spark_blocks.py::test_[!el]*": "test_exact_results_* and test_late_rows_*; the same on two engines",
     "tests/engines/spark/test_spark_files.py::test_names_of_folders_change_*": "test_source_neighbours.py::test_folders_on_spark",
     "tests/engines/spark/test_spark_fuzz.py::test_compiled_expressions_*": "test_spark_fuzz.py::test_random_expressions_*[0]",
     "tests/engines/spark/test_spark_fuzz.py::test_random_expressions_*[1]": "the same test, [0]",
@@ -60,6 +61,11 @@ NIGHTLY: dict[str, str] = {
     # Mutants try the oracles, not the product; at night they run at the sizes of the ordinary run.
     "tests/blind/test_leaks.py::*": "tests/blind/test_blind.py, which sees them",
     "tests/ledger/test_mutants.py::test_the_*": "tests/ledger/test_model.py and test_race.py, which see these mistakes",
+    "tests/ledger/test_block_mutants.py::test_the_*": "tests/ledger/test_block_model.py, which sees these mistakes",
+    "tests/ledger/test_postgres_blocks_mutants.py::*": "tests/ledger/test_postgres_blocks.py and test_postgres_blocks_acts.py",
+    "tests/properties/test_block_oracle.py::test_the_oracle_sees_*": "test_no_neighbour_of_one_block_breaks_a_claim, in this file",
+    "tests/properties/test_growth_mutants.py::test_the_bug_*": "test_block_oracle.py and tests/unit/curator/test_blocks_of_time.py",
+    "tests/properties/test_growth_mutants.py::test_without_*": "test_block_oracle.py and tests/unit/curator/test_blocks_of_time.py",
     "tests/properties/test_inside_mutants.py::*": "tests/properties/test_inside_oracle.py, which sees them",
     "tests/properties/test_mutants.py::*": "tests/properties/test_sensitivity_oracle.py, which sees them",
     "tests/properties/test_norm_mutants.py::test_the_oracle_sees_*": "test_no_neighbour_breaks_a_claim_about_a_sample, in this file",
