@@ -34,6 +34,7 @@ _ENTRY = re.compile(
 WITHOUT_EXAMPLE = {
     "parser-compiled": "is about what is installed, not about a statement",
     "dialect-unknown": "an argument of a call, not a text",
+    "blocks-open": "depends on the calendar: docs/how-to/blocks-of-time.md",
     "expression-too-deep": "too long to show",
     "list-too-long": "too long to show",
     "statement-too-large": "too long to show",
