@@ -145,8 +145,8 @@ def fitting(query: PrivateQuery, facts: Facts, *, queries: int) -> PrivateQuery:
 def within(relation: Relation, rows_max: int, facts: Facts) -> Relation:
     """The relation with scans lowered until no step of it has more than ``rows_max`` rows of one unit, as far as one row each allows."""
     match relation:
-        case Scan(_, rows, blocks):
-            return replace(relation, rows_per_unit=min(rows, max(1, rows_max // (1 if blocks is None else blocks.number_per_unit))))
+        case Scan(_, rows):
+            return replace(relation, rows_per_unit=min(rows, max(1, rows_max // relation.blocks_per_unit)))
         case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
             return replace(relation, source=within(source, rows_max, facts))
         case SemiJoin(source, other):

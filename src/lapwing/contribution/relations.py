@@ -23,9 +23,9 @@ def limited(relation: Relation, rows: int, facts: Facts) -> Relation:
     if rows >= shape.rows_per_unit:
         return relation
     match relation:
-        case Scan(_, _, blocks):
+        case Scan():
             # Of several blocks it keeps the row of each, at least: the limit holds within a block.
-            return replace(relation, rows_per_unit=max(1, rows // (1 if blocks is None else blocks.number_per_unit)))
+            return replace(relation, rows_per_unit=max(1, rows // relation.blocks_per_unit))
         case Filter(source, predicate):
             return Filter(limited(source, rows, facts), predicate)
         case Project(source, columns):
@@ -128,9 +128,7 @@ def contributions_of(relation: Relation, facts: Facts, known: Mapping[str, Contr
         case Scan(table, _, blocks):
             if table in known:
                 return known[table]
-            declared, per_unit, number = facts.table(table), 1, 1
-            if blocks is not None:
-                per_unit, number = blocks.number_per_unit, blocks.number
+            declared, per_unit, number = facts.table(table), relation.blocks_per_unit, 1 if blocks is None else blocks.number
             return assumed(rows_per_unit_max=declared.rows_per_unit_max * per_unit, rows_max=declared.rows_max * number, units=units)
         case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
             return contributions_of(source, facts, known, units)

@@ -54,6 +54,7 @@ from lapwing.kernel.count_stream import CertifiedStream, StreamPlan, certify_str
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from lapwing.kernel.release import require_sampler
+from lapwing.ledger.block_balances import BlockSpending
 from lapwing.ledger.connect import (
     apply_budget,
     apply_limits,
@@ -184,9 +185,8 @@ class Curator:
         self._apply_policy(ledger, overridden, override)
         self.state.remember_declared(self._text)
         version = self.latest()
-        source = self.engine, self.state, self.declaration
         witness = partial(self._witness, version, accepted=accept_losses)
-        written = write_closed(*source, version, correct=correct, progress=progress, witness=witness)
+        written = write_closed(self.engine, self.state, self.declaration, version, correct=correct, progress=progress, witness=witness)
         if written is not None:
             ledger.record(EntryKind.VERSION, f"version {version}: {written}")
             self._end_sessions()
@@ -370,18 +370,22 @@ class Curator:
     def budget(self) -> BudgetView:
         """The same as text; of a data set with blocks of time, of the newest block."""
         facts = self.facts if self.declaration.blocks is not None and self.engine.versions() else None
-        return newest_block_view(self.view_of(self.balance()), self.declaration.blocks, self.ledger.blocks(), facts)
+        return newest_block_view(self.view_of(self.balance()), self.declaration.blocks, self.block_spending(), facts)
 
     def budget_of(self, certified: Certified) -> BudgetView:
         """The budget after a statement: of the block that has the least left of those that it reads."""
-        left = self.balance_for(query.reads for query in certified.queries).spent
-        return blocks_read_view(self.view_of(self.balance()), self.declaration.blocks, self.ledger.blocks(), self.facts, left)
+        balance, spending = self.balance(), self.block_spending()
+        left = spent_by((query.reads for query in certified.queries), balance, spending)
+        return blocks_read_view(self.view_of(balance), self.declaration.blocks, spending, self.facts, left)
 
     def balance_for(self, reads: Iterable[BlocksRead]) -> Balance:
         """The balance from which queries are paid: of blocks of time, the most that any of those that they read has spent."""
         balance = self.balance()
-        spending = self.ledger.blocks() if self.declaration.blocks is not None else None
-        return balance if spending is None else replace(balance, spent=spent_by(reads, balance, spending))
+        return replace(balance, spent=spent_by(reads, balance, self.block_spending()))
+
+    def block_spending(self) -> BlockSpending | None:
+        """What blocks of time have spent; the ledger is not asked where none are declared."""
+        return None if self.declaration.blocks is None else self.ledger.blocks()
 
     def budget_waiting(self) -> str:
         """A note on a higher budget in the catalogue that is not yet in force; empty if there is none."""
@@ -451,11 +455,9 @@ class Curator:
             note_reservation(stored.charge_id)
             return replayed(stored)
         request, hold = self._charge(certified, balance, who, request_id, summary, purchase), announce_charge(certified, self.rows_known)
-        snapshot, sampler = self.snapshot, self.declaration.dataset.noise
+        snapshot, sampler, settling = self.snapshot, self.declaration.dataset.noise, self._settling
         with payable_days_named(self.declaration.blocks, ledger, certified.blocks):
-            return charged_release(
-                certified, request, ledger=ledger, snapshot=snapshot, settling=self._settling, sampler=sampler, hold=hold
-            )
+            return charged_release(certified, request, ledger=ledger, snapshot=snapshot, settling=settling, sampler=sampler, hold=hold)
 
     def require_payable(self, analyst: str, cost: Cost, reads: Sequence[BlocksRead]) -> None:
         """Refuse, before anything is charged, queries that read these blocks at this cost in all, unless every block can pay it."""

@@ -10,7 +10,7 @@ Proof: docs/proofs/blocks.md.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lapwing.errors import Refused
@@ -36,7 +36,7 @@ class BlocksRead:
     @property
     def units_per_person(self) -> int:
         """How many of its units one person may be: one, or one for each block that is read."""
-        return sum(last - first + 1 for first, last in _merged(self.blocks)) if self.apart else 1
+        return sum(last - first + 1 for first, last in merged(self.blocks)) if self.apart else 1
 
     def reads(self, block: int) -> bool:
         """Whether it may read rows of this block of time."""
@@ -81,7 +81,7 @@ def exchange_cost(cost: Cost, steps: int, account: Account) -> Cost:
     return Cost(loss=cost.loss * (steps if account is Account.PURE else steps**2), delta=cost.delta, pure=pure)
 
 
-def _merged(blocks: Sequence[Blocks]) -> list[tuple[int, int]]:
+def merged(blocks: Iterable[Blocks]) -> list[tuple[int, int]]:
     """The blocks as ranges that do not meet, in order."""
     ranges: list[tuple[int, int]] = []
     for first, last in sorted((each.first, each.last) for each in blocks):

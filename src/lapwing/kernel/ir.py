@@ -47,11 +47,6 @@ class Blocks:
         """How many blocks there are."""
         return self.last - self.first + 1
 
-    @property
-    def number_per_unit(self) -> int:
-        """In how many of them one unit of the relation may have rows."""
-        return 1 if self.apart else self.number
-
 
 @dataclass(frozen=True, slots=True)
 class Scan:
@@ -60,6 +55,11 @@ class Scan:
     table: str
     rows_per_unit: int
     blocks: Blocks | None = field(default=None, metadata=ADDED)
+
+    @property
+    def blocks_per_unit(self) -> int:
+        """In how many blocks of time one unit may have rows; one of a table without blocks."""
+        return 1 if self.blocks is None or self.blocks.apart else self.blocks.number
 
 
 @dataclass(frozen=True, slots=True)

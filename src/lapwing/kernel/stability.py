@@ -87,8 +87,8 @@ def _scan(scan: Scan, facts: Facts) -> Shape:
     if scan.blocks is not None:
         _require_closed(scan.table, scan.blocks, known)
         rows_max *= scan.blocks.number
-        one_block = scan.blocks.number_per_unit == 1
-        rows *= scan.blocks.number_per_unit
+        one_block = scan.blocks_per_unit == 1
+        rows *= scan.blocks_per_unit
         columns = known.columns_within(scan.blocks)
     elif known.blocks is not None:
         raise Refused("blocks-missing", f"of {scan.table!r}, a plan names the blocks that it reads")

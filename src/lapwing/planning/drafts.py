@@ -207,7 +207,7 @@ class Draft:
             keys_only=self.groups is None and not needed.measures and not needed.quantiles,
             fans_out=fans_out(query.source, facts),
             keeps_rows=keeps_rows(query.source),
-            blocks=max((scan.blocks.number_per_unit for scan in scans_of(query.source) if scan.blocks is not None), default=1),
+            blocks=max(scan.blocks_per_unit for scan in scans_of(query.source)),
             values=max((r.most for r in needed.recipes if isinstance(r, CountMeasure) and r.most is not None), default=None),
             distinct=needed.has_distinct,
             ratios=needed.has_moments or bool(needed.quantiles),

@@ -265,7 +265,7 @@ def _at_whole_rows(cut: ClippingBound, unit_noise: float) -> ClippingBound:
 def _is_whole(source: Relation) -> bool:
     """Whether a limit on the rows of its scan limits those of a unit: over several blocks of time it limits those of each block."""
     if isinstance(source, Scan):
-        return source.blocks is None or source.blocks.number_per_unit == 1
+        return source.blocks_per_unit == 1
     return isinstance(source, Project) and _is_whole(source.source)
 
 

@@ -9,6 +9,7 @@ from lapwing.answers.display.budget import epsilon_of_all
 from lapwing.curator.curator import Curator
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.block_calendar import days_of_block
+from lapwing.kernel.blocks import merged
 from lapwing.kernel.calendar import to_date
 from lapwing.kernel.certify import Certified
 from lapwing.ledger.amounts import lost_between
@@ -41,14 +42,15 @@ def count(number: int, every: str) -> str:
 
 def blocks_read(curator: Curator, certified: Certified, price: Cost, *, stored: bool) -> dict[str, Any] | None:
     """What a statement reads of the blocks of time of a data set, for JSON; None without them."""
-    declared, spending = curator.declaration.blocks, curator.ledger.blocks()
+    declared, spending = curator.declaration.blocks, curator.block_spending()
     if declared is None or spending is None:
         return None
     budget, every = curator.balance().budget, declared.every
     # Norms that are bought first are queries of the same statement: a person loses their cost too.
     whole = price if certified.person is None else certified.person + lost_between(certified.cost, price)
     adds = Cost.zero() if stored else whole
-    days = [(days_of_block(first, every)[0], days_of_block(last, every)[1], last - first + 1) for first, last in _ranges(certified)]
+    read = merged(blocks for query in certified.queries for blocks in query.reads.blocks)
+    days = [(days_of_block(first, every)[0], days_of_block(last, every)[1], last - first + 1) for first, last in read]
     return {
         "every": every.value,
         "ranges": [{"first": to_date(a).isoformat(), "last": to_date(b).isoformat(), "number": number} for a, b, number in days],
@@ -58,16 +60,3 @@ def blocks_read(curator: Curator, certified: Certified, price: Cost, *, stored: 
         "person_year_after": epsilon_of_all(budget, spending.person + adds),
         "person_cap": None if spending.terms.person_cap is None else float(spending.terms.person_cap),
     }
-
-
-def _ranges(certified: Certified) -> list[tuple[int, int]]:
-    """The blocks of time that a plan reads, as ranges that do not meet."""
-    found: list[tuple[int, int]] = []
-    for each in certified.blocks:
-        if each.first is None or each.last is None:
-            continue
-        if found and found[-1][1] == each.first - 1:
-            found[-1] = found[-1][0], each.last
-        else:
-            found.append((each.first, each.last))
-    return found

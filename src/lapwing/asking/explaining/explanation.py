@@ -403,7 +403,7 @@ def _bounding(part: Part, query: CertifiedQuery, unit: str, facts: Facts) -> str
             groups = min(len(query.query.groups.groups), query.shape.rows_per_unit)
             return f"every {unit} counts once in a group, in at most {groups:,} groups"
         case BoundingKind.RANKED:
-            blocks = max((scan.blocks.number_per_unit for scan in scans_of(part.query.source) if scan.blocks is not None), default=1)
+            blocks = max(scan.blocks_per_unit for scan in scans_of(part.query.source))
             each = f"each {unit}" if blocks == 1 else f"each {unit} in each block"
             return f"ranked: at most {_rows(choice.limit // blocks)} of {each} count, chosen at random once, at preparation"
         case BoundingKind.CLIPPED if one_cell and cut is not None and cut.grain is None:

@@ -4,7 +4,7 @@
     v000001.blocks/index.json    which blocks the version holds, and their files; replaced whole
     v000001.blocks/0/19723-1.parquet   of the first declared table, block 19723, written by the first write
 
-A file is never changed: a correction has a new name. Whoever opened the version with an older index reads older files, or is refused once
+A file is never changed: a correction has a new name. A reader with an older index reads older files, or is refused once
 they are gone. Files that no index names are left over from a write that was interrupted; the next write removes them.
 """
 
