@@ -23,7 +23,7 @@ from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger.block_balances import BlockSpending, BlockTerms
-from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
+from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, NamedAnswer, Request, StoredAnswer
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.receipts import ReceiptStatement
 
@@ -76,6 +76,9 @@ class ForgettingLedger:
     def bought(
         self, *, version: int, limit: int, analyst: str | None = None, kind: PurchaseKind | None = None, begins: str = ""
     ) -> tuple[Bought, ...]:
+        return ()
+
+    def named(self, first: str, after: str, *, version: int, analyst: str | None = None) -> tuple[NamedAnswer, ...]:
         return ()
 
     def purchase(self, charge_id: int) -> PurchaseRecord | None:

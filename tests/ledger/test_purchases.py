@@ -146,6 +146,7 @@ def test_a_file_of_format_2_goes_on_with_its_charges_and_hashes_as_they_are(tmp_
         evidence = connection.execute("SELECT evidence FROM entry WHERE kind = 'reserve'").fetchall()
         fields = [1, "ana", "old", "plan of old", 1, "SELECT 'old'", f"{3:040}", f"{0:040}"]
         assert evidence == [(hashlib.sha256(json.dumps(fields, separators=(",", ":")).encode()).hexdigest(),)], "as before records"
+        connection.execute("DROP INDEX charge_by_name")
         changed = "charge_moves_once", "ledger_only_grows"
         for name in changed:
             connection.execute(f"DROP TRIGGER {name}")

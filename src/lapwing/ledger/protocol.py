@@ -93,6 +93,14 @@ class StoredAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedAnswer:
+    """A committed answer and the name under which it was bought."""
+
+    name: str
+    stored: StoredAnswer
+
+
+@dataclass(frozen=True, slots=True)
 class Bought:
     """A committed answer: the summary of its request, its cost, and the digest that finds it."""
 
@@ -198,6 +206,14 @@ class Ledger(Protocol):
         """The newest committed answers about one version, newest first; with ``analyst``, those that ``find`` would show this analyst.
 
         Of the newest ``limit``, those of this kind or, without a purchase record, those whose summary starts with ``begins``.
+        """
+        ...
+
+    def named(self, first: str, after: str, *, version: int, analyst: str | None = None) -> tuple[NamedAnswer, ...]:
+        """The committed answers about one version that were bought for blocks (``PurchaseKind.BLOCK``) under names from ``first`` to before
+        ``after``, compared as ASCII bytes, in the order of names.
+
+        Of several with one name, that which was committed first, as for ``find``; with ``analyst``, only what that analyst may see.
         """
         ...
 

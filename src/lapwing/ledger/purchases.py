@@ -6,11 +6,19 @@ All of it is public: the terms that an analyst requested, ids of requests, and d
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-from lapwing.errors import LedgerError
+from lapwing.errors import LapwingError, LedgerError, Refused
+
+BLOCK_NAME_CHARACTERS_MAX = 120
+"""Longest name of what is bought for blocks, so that an index holds it whole."""
+_NAME_CHARACTERS = "[A-Za-z0-9/.:-]"
+_BLOCK_NAME = re.compile(f"{_NAME_CHARACTERS}{{1,{BLOCK_NAME_CHARACTERS_MAX}}}")
+_RANGE_END = re.compile(f"[#-~]{{0,{BLOCK_NAME_CHARACTERS_MAX}}}")
+"""Ends of ranges are no names, but have only characters that are compared like those of names: all above the quote that ends a name."""
 
 
 class PurchaseKind(StrEnum):
@@ -27,6 +35,8 @@ class PurchaseKind(StrEnum):
     WEIGHTS = "weights"
     STATISTICS = "statistics"
     """A histogram of rows per unit, bought when a version is prepared."""
+    BLOCK = "block"
+    """One block's part of an answer over several blocks of time, or a histogram for it; its name tells which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +61,15 @@ class PurchaseRecord:
     parent: str = ""
     """The request of the same analyst to which this charge belongs; empty if it belongs to no other request."""
     name: str = ""
-    """The name of a histogram or a release, or of the table of statistics."""
+    """The name of a histogram or a release, of the table of statistics, or of what was bought for a block."""
     terms: AskedTerms | None = None
     histograms: tuple[str, ...] = ()
     """Digests of the plans of the histograms from which bounds were chosen, in the order of the statement's plan."""
+
+    def __post_init__(self) -> None:
+        if self.kind is PurchaseKind.BLOCK and (self.parent or not _BLOCK_NAME.fullmatch(self.name)):
+            allowed = f"1 to {BLOCK_NAME_CHARACTERS_MAX} letters, digits and / . - : of ASCII"
+            raise Refused("request-invalid", f"what is bought for a block belongs to no other request, and has a name of {allowed}")
 
     def text(self) -> str:
         """The record as JSON, with the non-empty fields in a fixed order: equal records have equal texts."""
@@ -70,7 +85,7 @@ class PurchaseRecord:
             record = cls(
                 PurchaseKind(found.pop("kind")), terms=None if terms is None else AskedTerms(**terms), histograms=histograms, **found
             )
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, LapwingError):
             record = None
         if record is None or record.text() != text:
             raise LedgerError("ledger-damaged", "the record of what a charge bought is invalid")
@@ -80,6 +95,25 @@ class PurchaseRecord:
 def kind_text(kind: PurchaseKind | None) -> str:
     """How the text of every record of this kind begins; empty for any kind."""
     return "" if kind is None else f'{{"kind":"{kind}"'
+
+
+_BLOCK_BEGINS = f'{kind_text(PurchaseKind.BLOCK)},"name":"'
+_NAMED = re.compile(f'{re.escape(_BLOCK_BEGINS)}({_BLOCK_NAME.pattern})"')
+
+
+def named_range(first: str, after: str) -> tuple[str, str]:
+    """The range of stored texts, compared as bytes, of what was bought for blocks under names from ``first`` to before ``after``."""
+    if not (_RANGE_END.fullmatch(first) and _RANGE_END.fullmatch(after)):
+        raise Refused("request-invalid", f"a range of names ends in at most {BLOCK_NAME_CHARACTERS_MAX} characters of ASCII from # to ~")
+    return _BLOCK_BEGINS + first, _BLOCK_BEGINS + after
+
+
+def name_in(text: str) -> str:
+    """The name in the stored text of what was bought for a block, or in its first 200 characters; refuses (``ledger-damaged``) another."""
+    found = _NAMED.match(text)
+    if found is None:
+        raise LedgerError("ledger-damaged", "the record of what a charge bought is invalid")
+    return found[1]
 
 
 def stored_text(record: PurchaseRecord | None) -> str | None:

@@ -37,7 +37,7 @@ from lapwing.ledger.local.restoring import restored
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import Database, create_database, exclusive, open_database
-from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, StoredAnswer
+from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, NamedAnswer, Request, StoredAnswer
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from lapwing.ledger.workers import Worker, current_worker, is_dead
 from lapwing.receipts import ReceiptStatement
@@ -284,6 +284,12 @@ class LocalLedger:
         self._require_own_process()
         with self._database.read() as connection:
             return rows.newest_bought(connection, version=version, limit=limit, kind=kind, begins=begins)
+
+    def named(self, first: str, after: str, *, version: int, analyst: str | None = None) -> tuple[NamedAnswer, ...]:
+        """As :meth:`lapwing.ledger.protocol.Ledger.named`, of all payers."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            return rows.named_answers(connection, first, after, version=version)
 
     def purchase(self, charge_id: int) -> PurchaseRecord | None:
         """What a charge bought, if the ledger recorded it."""

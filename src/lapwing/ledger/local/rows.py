@@ -21,8 +21,9 @@ from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value, cost_value, pure_text, ranges_text, ranges_value
 from lapwing.ledger.block_balances import standing_cost
 from lapwing.ledger.local.block_state import BlockState, block_state_text, block_state_value, charge_of, person_of, ranges_of
-from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Request, State, StoredAnswer
-from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord, kind_text, stored_record, stored_text
+from lapwing.ledger.local.schema import NAMED
+from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, NamedAnswer, Request, State, StoredAnswer
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord, kind_text, name_in, named_range, stored_record, stored_text
 from lapwing.ledger.workers import Worker
 from lapwing.receipts import ReceiptStatement, statement_of_row
 
@@ -219,9 +220,13 @@ def is_committed(connection: sqlite3.Connection, *, charge_id: int, payload: byt
 def stored_answer(connection: sqlite3.Connection, charge_id: int) -> StoredAnswer:
     """The answer of a committed charge, checked against the digest that was stored with it."""
     row = connection.execute("SELECT payload, payload_digest FROM charge WHERE charge_id = ?", [charge_id]).fetchone()
-    if row is None or row[0] is None or hashlib.sha256(row[0]).hexdigest() != row[1]:
+    return _checked(charge_id, *((None, None) if row is None else row))
+
+
+def _checked(charge_id: int, payload: bytes | None, payload_digest: str | None) -> StoredAnswer:
+    if payload is None or hashlib.sha256(payload).hexdigest() != payload_digest:
         damaged()
-    return StoredAnswer(charge_id=charge_id, payload=row[0])
+    return StoredAnswer(charge_id=charge_id, payload=payload)
 
 
 def first_answer(
@@ -253,6 +258,28 @@ def newest_bought(
         Bought(summary, cost_value(loss, delta, pure), digest, stored_record(purchase))
         for summary, loss, delta, pure, digest, purchase in rows
     )
+
+
+_IN_RANGE = f"FROM charge WHERE {NAMED} AND version = ? AND substr(purchase, 1, 200) >= ? AND substr(purchase, 1, 200) < ?"
+NAMED_ANSWERS = f"SELECT substr(purchase, 1, 200), charge_id, payload, payload_digest {_IN_RANGE} ORDER BY substr(purchase, 1, 200)"
+"""Of a version and a range of stored texts: found by the index, which has them in the order of names."""
+
+
+def named_answers(connection: sqlite3.Connection, first: str, after: str, *, version: int) -> tuple[NamedAnswer, ...]:
+    """What was bought for blocks under names in a range; of several with one name, that which was committed first."""
+    found: dict[str, list[StoredAnswer]] = {}
+    wanted = [version, *named_range(first, after)]
+    for text, *answer in connection.execute(NAMED_ANSWERS, wanted):
+        found.setdefault(name_in(text), []).append(_checked(*answer))
+    if all(len(answers) == 1 for answers in found.values()):
+        return tuple(NamedAnswer(name, answer) for name, [answer] in found.items())
+    # Rare: two paid for the same at the same time. Only the entries say who was first, and they have no index.
+    committed = connection.execute(
+        f"SELECT charge_id, entry_id FROM entry WHERE kind = ? AND charge_id IN (SELECT charge_id {_IN_RANGE})",
+        [EntryKind.COMMIT.value, *wanted],
+    )
+    order: dict[int, int] = dict(committed)
+    return tuple(NamedAnswer(name, min(answers, key=lambda one: order[one.charge_id])) for name, answers in found.items())
 
 
 def purchase_of(connection: sqlite3.Connection, charge_id: int) -> PurchaseRecord | None:

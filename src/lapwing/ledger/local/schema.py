@@ -31,6 +31,11 @@ _PURCHASE = ", purchase TEXT CHECK (length(purchase) > 0)"
 _STAYS = " OR NEW.purchase IS NOT OLD.purchase"
 _BLOCKS = ", blocks TEXT CHECK (length(blocks) > 0)"
 """The column of format 4, of the ledger row and of entries, spelled like the one before."""
+NAMED = "state = 'committed' AND substr(purchase, 1, 15) = '{\"kind\":\"block\"'"
+"""The condition of the index of format 5, and of the queries that use it."""
+_NAMED_INDEX = f"""
+CREATE INDEX charge_by_name ON charge (version, substr(purchase, 1, 200)) WHERE {NAMED};
+"""
 _DECLARED = " OR (OLD.blocks IS NOT NULL AND NEW.blocks IS NULL)"
 _LEDGER_TABLES = f"""
 CREATE TABLE ledger (
@@ -88,7 +93,7 @@ CREATE TABLE charge (
 CREATE INDEX charge_by_digest ON charge (digest, charge_id) WHERE state = 'committed';
 
 CREATE INDEX charge_open ON charge (worker_id) WHERE state = 'reserved';
-
+{_NAMED_INDEX}
 CREATE TABLE entry (
     entry_id INTEGER PRIMARY KEY,
     at TEXT NOT NULL,
@@ -186,7 +191,9 @@ BEGIN SELECT RAISE(ABORT, 'an act is never changed'); END;
 """
 
 
-_TABLES_3, _RULES_3 = _LEDGER_TABLES.replace(_BLOCKS, ""), _LEDGER_RULES.replace(_DECLARED, "")
+_TABLES_4 = _LEDGER_TABLES.replace(_NAMED_INDEX, "")
+"""The statements of format 4, where nothing was bought for blocks."""
+_TABLES_3, _RULES_3 = _TABLES_4.replace(_BLOCKS, ""), _LEDGER_RULES.replace(_DECLARED, "")
 """The statements of format 3, which knew no blocks of time."""
 _TABLES_2, _RULES_2 = _TABLES_3.replace(_PURCHASE, ""), _RULES_3.replace(_STAYS, "")
 """The statements of format 2, whose charges had no records."""
@@ -206,6 +213,11 @@ def _from_format_3(connection: sqlite3.Connection) -> None:
     _add(connection, _BLOCKS, to=["ledger", "entry"], rule="ledger_only_grows", rules=_LEDGER_RULES)
 
 
+def _from_format_4(connection: sqlite3.Connection) -> None:
+    """No row changes, and the index is empty: nothing was bought for blocks."""
+    connection.execute(next(statements(_NAMED_INDEX)))
+
+
 def _add(connection: sqlite3.Connection, column: str, *, to: Sequence[str], rule: str, rules: str) -> None:
     """Add a column to tables, and replace the trigger that guards it."""
     for table in to:
@@ -219,5 +231,6 @@ def _add(connection: sqlite3.Connection, column: str, *, to: Sequence[str], rule
 _FORMAT_1 = Format(name="ledger", application_id=0x4C415031, version=1, schema=format_1.SCHEMA)
 _FORMAT_2 = replace(_FORMAT_1, version=2, schema=_TABLES_2 + _RULES_2, earlier=_FORMAT_1, upgrade=_from_format_1)
 _FORMAT_3 = replace(_FORMAT_2, version=3, schema=_TABLES_3 + _RULES_3, earlier=_FORMAT_2, upgrade=_from_format_2)
-LEDGER_FORMAT = replace(_FORMAT_3, version=4, schema=_LEDGER_TABLES + _LEDGER_RULES, earlier=_FORMAT_3, upgrade=_from_format_3)
+_FORMAT_4 = replace(_FORMAT_3, version=4, schema=_TABLES_4 + _LEDGER_RULES, earlier=_FORMAT_3, upgrade=_from_format_3)
+LEDGER_FORMAT = replace(_FORMAT_4, version=5, schema=_LEDGER_TABLES + _LEDGER_RULES, earlier=_FORMAT_4, upgrade=_from_format_4)
 REGISTRY_FORMAT = Format(name="registry", application_id=0x4C415052, version=1, schema=_REGISTRY_TABLES)
