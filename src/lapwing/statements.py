@@ -7,8 +7,8 @@ never an uncharged one, because only the finished plan is certified and run.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias, assert_never
@@ -297,6 +297,28 @@ def expressions_of(relation: Relation) -> Iterator[Expression]:
                 pass
             case _:
                 assert_never(part)
+
+
+def with_sources(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
+    """The relation with each of its direct sources changed."""
+    match relation:
+        case Scan():
+            return relation
+        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
+            return replace(relation, source=change(source))
+        case UnitJoin(left, right):
+            return replace(relation, left=change(left), right=change(right))
+        case SemiJoin(source, other):
+            return replace(relation, source=change(source), other=change(other))
+        case Union(sources):
+            return Union(tuple(change(source) for source in sources))
+        case _:
+            assert_never(relation)
+
+
+def with_scans(relation: Relation, change: Callable[[Scan], Scan]) -> Relation:
+    """The relation with each of its scans changed."""
+    return change(relation) if isinstance(relation, Scan) else with_sources(relation, lambda source: with_scans(source, change))
 
 
 MIRRORED = {

@@ -33,6 +33,7 @@ from lapwing.ledger.block_balances import BlockCharge
 from lapwing.ledger.local import block_state, ledger, rows
 from lapwing.ledger.local.ledger import LocalLedger
 from lapwing.sql.rows import block_ranges as statement_blocks
+from lapwing.sql.rows import time_conditions
 from lapwing.sql.rows.block_ranges import _Finder
 from tests.properties import test_statement_blocks as statements
 from tests.support.shop_of_events import Shop
@@ -43,7 +44,7 @@ Test = Callable[[Path, pytest.MonkeyPatch], None]
 
 _PRIVATE_TABLE, _RANK_OF, _BLOCK_OF_DAY = prepare.private_table, prepare.rank_of, block_calendar.block_of_day
 _COSTS, _CLOSED, _DECLARE, _AFTER = blocks.costs_by_block, block_life.closed_blocks, LocalLedger.declare_blocks, BlockIndex.after
-_MAY_BE, _MAY_BE_TRUE, _READ, _ENDS = statement_blocks._may_be, statement_blocks._may_be_true, _Finder.read, statement_blocks._ends
+_MAY_BE, _MAY_BE_TRUE, _READ, _ENDS = time_conditions._may_be, time_conditions.may_be_true, _Finder.read, statement_blocks._ends
 _WITHIN, _LAST_CLOSED = block_calendar.within_blocks, BlocksDecl.last_closed
 
 
@@ -204,7 +205,7 @@ def _strictly(function: Function, left: Any, right: Any, columns: Any) -> bool:
 def _all_of_or(condition: Any, columns: Any) -> bool:
     match condition:
         case Call(Function.OR, arguments):
-            return all(statement_blocks._may_be_true(each, columns) for each in arguments)
+            return all(time_conditions.may_be_true(each, columns) for each in arguments)
         case _:
             return _MAY_BE_TRUE(condition, columns)
 
@@ -212,7 +213,7 @@ def _all_of_or(condition: Any, columns: Any) -> bool:
 def _not_is_nothing(condition: Any, columns: Any) -> bool:
     match condition:
         case Call(Function.NOT, (inner,)):
-            return statement_blocks._may_be_true(inner, columns)
+            return time_conditions.may_be_true(inner, columns)
         case _:
             return _MAY_BE_TRUE(condition, columns)
 
@@ -273,9 +274,13 @@ MUTANTS: tuple[GrowthMutant, ...] = (
     GrowthMutant(
         "a clock that is set back opens blocks", ((block_life, "closed_blocks", _as_the_clock_says),), of_shop(closed_days_stay_closed)
     ),
-    GrowthMutant("<= and >= are read as < and >", ((statement_blocks, "_may_be", _strictly),), _READS),
-    GrowthMutant("OR is read as AND", ((statement_blocks, "_may_be_true", _all_of_or),), _READS),
-    GrowthMutant("NOT is read as nothing", ((statement_blocks, "_may_be_true", _not_is_nothing),), _READS),
+    GrowthMutant("<= and >= are read as < and >", ((time_conditions, "_may_be", _strictly),), _READS),
+    GrowthMutant("OR is read as AND", ((time_conditions, "may_be_true", _all_of_or),), _READS),
+    GrowthMutant(
+        "NOT is read as nothing",
+        ((time_conditions, "may_be_true", _not_is_nothing),),
+        _READS,
+    ),
     GrowthMutant("the last block of a condition is not read", ((statement_blocks, "_ends", _without_the_last),), _READS),
     GrowthMutant("conditions go into windows", ((_Finder, "read", _into_windows),), _ANSWERS),
     GrowthMutant("a left join is read as an inner one", ((_Finder, "read", _left_joins_as_inner),), _ANSWERS),

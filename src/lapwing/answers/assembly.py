@@ -148,7 +148,7 @@ def _occupied(part: Part, planned: PlannedStatement, released: Released | None) 
     """The indices of the groups that have rows, where the noise allows to tell."""
     if part.number is None or released is None:
         return None
-    return occupied_groups(part, planned.certified.queries[part.number], released.tables[part.number], planned.facts)
+    return occupied_groups(part, planned.queries[part.number], released.tables[part.number], planned.facts)
 
 
 def _kept(part: NoisyPart, places: Sequence[int]) -> NoisyPart:
@@ -214,7 +214,7 @@ def _part(part: Part, planned: PlannedStatement, released: Released | None, conf
             if isinstance(recipe, QuantileMeasure) and one.part.quantiles is not None:
                 measuring = one.part.quantiles
                 noisy = released.tables[measuring.number or 0]
-            query = planned.certified.queries[measuring.number or 0]
+            query = planned.queries[measuring.number or 0]
             if isinstance(recipe, CountMeasure | SumMeasure) and recipe.vector in one.part.scaled:
                 found = scaled_estimates(recipe, one.part, released, planned, confidence=confidence)
             else:

@@ -118,7 +118,7 @@ def _reach_of_total(
     """The extent of the total's bar, below and above, beyond its noise: rounding and its own clipping bias."""
     scaling = part.scaled[recipe.vector]
     table: NoisyTable = released.tables[scaling.number]
-    column, query = table.column(scaling.vector), planned.certified.queries[scaling.number]
+    column, query = table.column(scaling.vector), planned.queries[scaling.number]
     own = replace(part, number=scaling.number, cuts={scaling.vector: scaling.cut})
     (estimate,) = estimates_of(replace(recipe, vector=scaling.vector), own, table, query, confidence=confidence, terms=1)
     assert estimate.interval is not None

@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from lapwing.answers.answer import Answer
+from lapwing.asking.block_answers import BlockAnswers, block_answers
 from lapwing.asking.bound_request import BoundRequest
 from lapwing.asking.bound_statement import bound_statement
 from lapwing.asking.explaining.explanation import Explanation, free_explanation
@@ -105,7 +106,7 @@ def plan_of(curator: Curator, sql: str, epsilon: Number | None = None, *, dialec
     return bound.statement, bound.checked_plan(terms.goal)
 
 
-def _bound(curator: Curator, request: AskRequest, words: Question) -> BoundRequest | StagedQuery:
+def _bound(curator: Curator, request: AskRequest, words: Question) -> BoundRequest | BlockAnswers | StagedQuery:
     options = request.options
     scaled, reuse = scaled_groups_of(words.clause, options), reuse_of(words.clause, options)
     bound = bound_statement(curator, words, dialect=options.dialect, scaled_groups=scaled)
@@ -114,4 +115,6 @@ def _bound(curator: Curator, request: AskRequest, words: Question) -> BoundReque
     whole = BoundRequest(curator, request, words, bound, terms, PurchaseRecord(PurchaseKind.STATEMENT, terms=asked))
     if bound.statement.first and reuse is Reuse.ONLY:
         raise Refused("release-not-covered", "no release answers this: another answer decides which rows count")
-    return StagedQuery(whole) if bound.statement.first else whole
+    if bound.statement.first:
+        return StagedQuery(whole)
+    return block_answers(whole) or whole

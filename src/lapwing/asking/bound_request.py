@@ -14,17 +14,18 @@ from lapwing.answers.table_totals import totals_of
 from lapwing.asking.accuracy_solver import AccuracySolver
 from lapwing.asking.accuracy_targets import Target
 from lapwing.asking.bound_statement import BoundStatement
-from lapwing.asking.explaining.explanation import Explanation, explanation
+from lapwing.asking.explaining.explanation import Explanation, explanation, unit_counted
 from lapwing.asking.norm_histograms import PricedNorms, buy_norms, fits_of, priced_norms
 from lapwing.asking.options import AskRequest, Terms, pilot_epsilons
 from lapwing.asking.purchase import PriorCharge, Purchase
 from lapwing.asking.release_reuse import ReusableStatement, ServingRelease
-from lapwing.curator.charged_release import ChargedRelease
 from lapwing.curator.curator import Curator
 from lapwing.kernel.accounting import Cost
+from lapwing.kernel.release import Released
 from lapwing.ledger.purchases import PurchaseRecord
 from lapwing.planning.planned import PlannedStatement
 from lapwing.prices import statement_loss
+from lapwing.receipts import Receipt
 from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.sql.text.privacy_words import Question
 
@@ -55,7 +56,10 @@ class BoundRequest:
         if (served := self._served()) is not None:
             return served
         bought = self.bought()
-        return self._declared(bought.planned, before) if bought.answered is None else self._assembled(bought, bought.answered, before)
+        if bought.answered is None:
+            return self._declared(bought.planned, before)
+        receipt = self.curator.receipt(bought.answered.stored, analyst=self.request.analyst)
+        return self.assembled(bought, bought.answered.released, before, receipt=receipt, stored=bought.answered.stored.payload)
 
     def bought(self) -> Purchase:
         """What the statement needs is bought, or found."""
@@ -91,6 +95,16 @@ class BoundRequest:
         confidence, analyst = self.terms.confidence, self.request.analyst
         return explanation(self.bound.statement, planned, self.curator, confidence=confidence, analyst=analyst, norms=priced)
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether it was bought before at this price, as a whole."""
+        goal = self.terms.goal
+        if isinstance(goal, Target):
+            return False
+        planned, norms = self.priced(goal)
+        bought = planned.measured is not None and not norms.missing()
+        return bought and self.curator.stored(planned.certified, analyst=self.request.analyst) is not None
+
     def _reusable(self) -> ReusableStatement:
         return ReusableStatement(self.curator, self.bound.statement, self.terms.confidence, self.request.analyst, self.terms.reuse)
 
@@ -103,12 +117,8 @@ class BoundRequest:
             return self._reusable().server(None)
         if isinstance(goal, Target) or not self._reusable().is_possible:
             return None
-        planned, norms = self.priced(goal)
-        if planned.measured is None:
-            return None
-        if not norms.missing() and self.curator.stored(planned.certified, analyst=self.request.analyst) is not None:
-            return None
-        return self._reusable().server(planned)
+        planned, _ = self.priced(goal)
+        return None if planned.measured is None or self.is_stored else self._reusable().server(planned)
 
     def _served(self) -> Answer | None:
         server, goal = self._server(), self.terms.goal
@@ -150,12 +160,15 @@ class BoundRequest:
         confidence, marks = float(self.terms.confidence), assembled.marks
         return Answer(assembled.table, assembled.intervals, confidence, cost, self.curator.budget(), notes, marks=marks)
 
-    def _assembled(self, bought: Purchase, answered: ChargedRelease, before: PriorCharge) -> Answer:
-        released, confidence, declaration = answered.released, self.terms.confidence, self.curator.declaration
+    def assembled(
+        self, bought: Purchase, released: Released, before: PriorCharge, *, receipt: Receipt | None = None, stored: bytes | None = None
+    ) -> Answer:
+        """The answer from what was bought."""
+        confidence, declaration = self.terms.confidence, self.curator.declaration
         planned, cost = bought.planned, before.cost + bought.cost
         possible = self._possible(planned)
         assembled = assemble(planned, released, self.bound.statement.post, confidence=possible.confidence)
-        post, unit = self.bound.statement.post, declaration.dataset.unit
+        post, unit = self.bound.statement.post, unit_counted(declaration, planned)
         about = notes_of(planned, released, assembled, post, unit=unit, confidence=confidence)
         about += quantile_notes(self.bound.statement, planned, confidence=confidence)
         seen = shown(assembled, self.bound.statement, planned.facts, possible)
@@ -164,11 +177,11 @@ class BoundRequest:
             seen.assembled.intervals,
             float(confidence),
             CostView.of(cost, declaration.budget(), free=cost == Cost.zero()),
-            self.curator.budget_of(bought.planned.certified),
+            self.curator.budget_of(self.bound.reads),
             (*before.notes, *bought.notes, *about, *seen.notes, *self.bound.statement.notes),
             marks=seen.assembled.marks,
-            receipt=self.curator.receipt(answered.stored, analyst=self.request.analyst),
-            stored=answered.stored.payload,
+            receipt=receipt,
+            stored=stored,
         )
 
     def _possible(self, planned: PlannedStatement) -> PossibleOutputs:

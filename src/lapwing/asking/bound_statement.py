@@ -20,7 +20,7 @@ from lapwing.kernel.accounting import Account, Budget
 from lapwing.kernel.blocks import BlocksRead, reach_of
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import UnitNorms
+from lapwing.kernel.ir import Query, UnitNorms
 from lapwing.planning.drafts import PlanningFacts
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.key_delta import delta_for_keys
@@ -31,7 +31,7 @@ from lapwing.sql import bind
 from lapwing.sql.rows.block_ranges import with_blocks
 from lapwing.sql.text.privacy_words import Question
 from lapwing.sql.text.refusals import span_in
-from lapwing.statements import DecidedRows, Statement
+from lapwing.statements import DecidedRows, PrivateQuery, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,34 @@ def planned_at_will(
             raise
 
     return BoundStatement(statement, lambda loss: plan_with(loss, {}), scale, plan_with, partial(plan_with, profiles={}), reads)
+
+
+class SteadyPlanner:
+    """Plans private queries with known groups so that their plan depends on nothing that was spent: the same today and in a year."""
+
+    def __init__(self, curator: Curator) -> None:
+        prepared, settings = curator.prepared, curator.settings
+        limits = GroupLimits(settings.known_cells_max, settings.groups_max, settings.key_values_max)
+        share = prepared.declared_budget.norms_share
+        self._known = PlanningFacts(curator.facts, curator.contributions(), prepared.dataset.units, limits, curator.profiles(), share)
+        self._finder = GroupFinder(evaluate, cache(curator.snapshot.public_rows))
+        self._drafted: dict[PrivateQuery, DraftedStatement] = {}
+
+    def groups(self, query: PrivateQuery | Query) -> tuple[tuple[Value, ...], ...] | None:
+        """Its groups, where they are known beforehand."""
+        assert not isinstance(query.source, UnitNorms)
+        limits = self._known.limits
+        cells, values = limits.known_cells_max, limits.key_values_max
+        return self._finder.find(query.source, query.keys, self._known.facts, cells_max=cells, values_max=values).groups
+
+    def plan(self, query: PrivateQuery, loss: Fraction, norms: Mapping[UnitNorms, ContributionModel]) -> PlannedStatement:
+        """The plan at this loss, with bounds from these norms. In an account with an order its noise is Gaussian."""
+        return self._draft(query).plan(Price(loss, Fraction(0)), norms)
+
+    def _draft(self, query: PrivateQuery) -> DraftedStatement:
+        if query not in self._drafted:
+            self._drafted[query] = DraftedStatement.of((query,), self._known, self._finder)
+        return self._drafted[query]
 
 
 def moment_of_asking() -> int:

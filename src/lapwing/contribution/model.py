@@ -75,6 +75,11 @@ class NormHistogram:
     mixed: bool = False
     """Units of the lowest bin need not be at its upper end: for a count with a condition, those without a row are there too."""
 
+    def scaled(self, weight: float) -> NormHistogram:
+        """The same in which each unit counts ``weight``."""
+        noisy, zeros = tuple(weight * units for units in self.noisy), None if self.zeros is None else weight * self.zeros
+        return replace(self, noisy=noisy, deviation=weight * self.deviation, zeros=zeros)
+
     @property
     def sparse(self) -> bool:
         """Whether most units significantly add nothing."""

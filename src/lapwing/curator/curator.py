@@ -372,10 +372,10 @@ class Curator:
         facts = self.facts if self.declaration.blocks is not None and self.engine.versions() else None
         return newest_block_view(self.view_of(self.balance()), self.declaration.blocks, self.block_spending(), facts)
 
-    def budget_of(self, certified: Certified) -> BudgetView:
-        """The budget after a statement: of the block that has the least left of those that it reads."""
+    def budget_of(self, reads: Iterable[BlocksRead]) -> BudgetView:
+        """The budget after a statement that reads this: of the block that has the least left."""
         balance, spending = self.balance(), self.block_spending()
-        left = spent_by((query.reads for query in certified.queries), balance, spending)
+        left = spent_by(reads, balance, spending)
         return blocks_read_view(self.view_of(balance), self.declaration.blocks, spending, self.facts, left)
 
     def balance_for(self, reads: Iterable[BlocksRead]) -> Balance:
@@ -459,11 +459,14 @@ class Curator:
         with payable_days_named(self.declaration.blocks, ledger, certified.blocks):
             return charged_release(certified, request, ledger=ledger, snapshot=snapshot, settling=settling, sampler=sampler, hold=hold)
 
-    def require_payable(self, analyst: str, cost: Cost, reads: Sequence[BlocksRead]) -> None:
-        """Refuse, before anything is charged, queries that read these blocks at this cost in all, unless every block can pay it."""
+    def require_payable(self, analyst: str, cost: Cost, reads: Sequence[BlocksRead], person: Cost | None = None) -> None:
+        """Refuse, before anything is charged, queries that read these blocks at this cost in all, unless every block can pay it.
+
+        ``person`` is what one person loses by all of them; without it, the cost.
+        """
         ranges = costs_by_block(reads, lambda _: cost) or standing_part(cost, self.facts)
         with payable_days_named(self.declaration.blocks, self.ledger, ranges):
-            self.ledger.require_payable(analyst, cost, ranges, cost if ranges else None)
+            self.ledger.require_payable(analyst, cost, ranges, (person or cost) if ranges else None)
 
     def _charge(
         self, certified: Certified | CertifiedStream, by: Balance, who: str, name: str | None, summary: str, purchase: PurchaseRecord | None

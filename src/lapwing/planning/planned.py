@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from lapwing.contribution.bounding import BoundingPlan
 from lapwing.contribution.histograms import ClippingBound
-from lapwing.kernel.certify import Certified
+from lapwing.kernel.certify import Certified, CertifiedQuery
 from lapwing.kernel.domains import Domain
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
@@ -116,12 +116,19 @@ class PlannedStatement:
     """The wanted norms: its bounds would be chosen from them if they were bought."""
     scaling_asked: bool = False
     """Groups are to be scaled to totals if they are clipped."""
+    over_blocks: tuple[CertifiedQuery, ...] = ()
+    """Of an answer that is put together from blocks of time: what is measured of each, with the noise of the sum over all of them."""
 
     @property
     def certified(self) -> Certified:
         """The certified plan of a statement that measures something."""
         assert self.measured is not None
         return self.measured
+
+    @property
+    def queries(self) -> tuple[CertifiedQuery, ...]:
+        """What is measured, by number of the query."""
+        return self.over_blocks or self.certified.queries
 
     @property
     def discovers_keys(self) -> bool:

@@ -55,7 +55,7 @@ def _lower(part: Part, recipe: Recipe, planned: PlannedStatement) -> Fraction:
     if isinstance(recipe, AverageMeasure):
         return recipe.lower
     assert isinstance(recipe, SumMeasure) and part.number is not None
-    vectors = planned.certified.queries[part.number].vectors
+    vectors = planned.queries[part.number].vectors
     (measure,) = (item.vector.measure for item in vectors if item.vector.name == recipe.vector)
     return measure.lower if isinstance(measure, GridSum) else Fraction(0)
 
@@ -84,7 +84,7 @@ def _suggested(part: Part, recipe: AverageMeasure, planned: PlannedStatement, re
 
 def _estimates(part: Part, recipe: AverageMeasure, planned: PlannedStatement, released: Released, confidence: Fraction) -> list[Estimate]:
     assert part.number is not None
-    table, query = released.tables[part.number], planned.certified.queries[part.number]
+    table, query = released.tables[part.number], planned.queries[part.number]
     return estimates_of(recipe, part, table, query, confidence=confidence, terms=1)
 
 

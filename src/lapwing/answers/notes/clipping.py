@@ -59,7 +59,7 @@ def _of_part(part: Part, planned: PlannedStatement, released: Released, unit: st
     if _counts_values(part):
         return "not all rows are looked at: values that few have may be missing, and the error bars do not reach to them"
     if part.bars is not None and all(isinstance(recipe, QuantileMeasure) for recipe in part.recipes):
-        limit = planned.certified.queries[part.number or 0].shape.rows_per_unit
+        limit = planned.queries[part.number or 0].shape.rows_per_unit
         rows = "one row" if limit == 1 else f"at most {limit} rows"
         return f"quantiles are of {rows} of each {unit}, about {_share(1 - part.lost)} of all rows: error bars allow for those left out"
     left_out = f"rows beyond the bound on one {unit} are left out: about {_share(part.lost)} is predicted missing"
@@ -109,7 +109,7 @@ def is_cutting(part: Part, planned: PlannedStatement) -> bool:
     """Whether the bound of a part leaves out anything that its relation allows."""
     if part.number is None or planned.measured is None:
         return False
-    query = planned.measured.queries[part.number]
+    query = planned.queries[part.number]
     rows = planned.shape(part).rows_per_unit
     if part.choice.kind is BoundingKind.RANKED:
         return query.shape.rows_per_unit < rows

@@ -95,7 +95,7 @@ def withheld_quantiles(statement: Statement, number: int, part: Part, planned: P
 
 def _measured(part: Part, planned: PlannedStatement) -> CertifiedQuery:
     """The query that measures the quantiles of a part."""
-    return planned.certified.queries[part.of_quantiles.number or 0]
+    return planned.queries[part.of_quantiles.number or 0]
 
 
 def _name(statement: Statement, number: int, index: int) -> str:

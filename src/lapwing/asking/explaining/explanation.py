@@ -13,9 +13,10 @@ from lapwing.answers.display.notebook import pairs_html
 from lapwing.answers.display.number_format import figure, percent, share_text, shortened
 from lapwing.answers.notes.clipping import is_better_scaled, sample_text
 from lapwing.answers.notes.quantiles import WithheldBelow, quantile_errors, withheld_quantiles
-from lapwing.asking.explaining.block_lines import block_lines, blocks_read
+from lapwing.asking.explaining.block_lines import BlockQuote, block_lines, blocks_read
 from lapwing.asking.explaining.predicted_errors import average_noise, errors_of_part, noise_of, predicted_errors, rows_in_group
 from lapwing.asking.norm_histograms import PricedNorms, is_norms_of
+from lapwing.catalog import Declaration
 from lapwing.catalog.units import ROW
 from lapwing.contribution.bounding import BoundingKind
 from lapwing.curator.curator import Balance, Curator
@@ -68,25 +69,29 @@ def explanation(
     confidence: Fraction,
     analyst: str | None = None,
     norms: PricedNorms | None = None,
+    quote: BlockQuote | None = None,
 ) -> Explanation:
     """The explanation of a planned statement, to this analyst; nothing was charged and no data was read.
 
-    ``norms`` are the histograms that its bounds are chosen from; the price includes those that have still to be bought.
+    ``norms`` are the histograms that its bounds are chosen from; the price includes those that have still to be bought. An answer by block
+    has a ``quote``.
     """
     certified, dataset = planned.measured, curator.declaration.dataset
     if certified is None:
         return free_explanation(curator)
-    balance, unit, units = curator.balance_for(query.reads for query in certified.queries), dataset.unit, dataset.units
+    reads = [query.reads for query in certified.queries] if quote is None else quote.reads
+    balance, unit, units = curator.balance_for(reads), dataset.unit, dataset.units
     protects = protected_line(curator, planned.facts)
-    found = curator.ledger.find(certified.digest, analyst=curator.analyst_default if analyst is None else analyst)
-    stored, norms = found is not None, PricedNorms() if norms is None else norms
+    who = curator.analyst_default if analyst is None else analyst
+    found = curator.ledger.find(certified.digest, analyst=who) if quote is None else None
+    stored, norms = found is not None if quote is None else not quote.missing, PricedNorms() if norms is None else norms
     first = norms.cost() if found is None else _paid_with(curator.ledger, found, norms)
-    price_of_all = certified.cost + first
+    price_of_all = certified.cost + first if quote is None else quote.cost
     cost = CostView.of(price_of_all, balance.budget, free=False)
     share = share_of_cost(balance.budget, price_of_all)
     lines = [protects, ("price", price_text(curator, balance, price_of_all, stored=stored))]
-    read = blocks_read(curator, certified, price_of_all, stored=stored)
-    lines += block_lines(read, unit)
+    read = blocks_read(curator, certified, price_of_all, stored=stored, quote=quote)
+    lines += block_lines(read, unit, quote)
     if first.loss and not stored:
         part_of_price = percent(round(_part_of(first, price_of_all), 3))
         sample = sample_text(norms.one_in, unit)
@@ -97,7 +102,7 @@ def explanation(
             ("account", f"no pure epsilon: {share_text(left)} of the budget is left now, and {share_text(max(after, 0.0))} afterwards")
         )
     details = []
-    several = len(planned.parts) > 1
+    several, unit = len(planned.parts) > 1, unit_counted(curator.declaration, planned)
     for number, part in enumerate(planned.parts):
         if several:
             lines.append((f"part {number + 1}", _text_of(statement, f"q{number}", PART_LENGTH_MAX) or f"of {len(planned.parts)}"))
@@ -119,6 +124,12 @@ def explanation(
     }
     lines += [("note", note) for note in statement.notes]
     return Explanation(tuple(lines), cost, values)
+
+
+def unit_counted(declaration: Declaration, planned: PlannedStatement) -> str:
+    """What an answer counts as one unit: within a block of time, where it is measured block by block."""
+    unit, declared = declaration.dataset.unit, declaration.blocks
+    return f"{unit}-{declared.every.value}" if planned.over_blocks and declared is not None else unit
 
 
 def payable(curator: Curator, balance: Balance, price: Cost) -> dict[str, Any]:
@@ -185,14 +196,14 @@ def _explained(
     """Lines and values of one private query."""
     if part.number is None or planned.measured is None:
         return [("groups", f"{len(part.groups or ()):,} from declarations; nothing is measured")], {}
-    query = planned.certified.queries[part.number]
+    query = planned.queries[part.number]
     lines = [("groups", _groups(part, query)), ("bounding", _bounding(part, query, unit, planned.facts))]
     if part.query.levels is not None:
         lines.insert(1, ("totals", _totals(part)))
     names = _names(statement, number, part)
     lines += _noise_lines(statement, number, part, query, confidence)
     for vector_name, scaling in part.scaled.items():
-        total = next(item for item in planned.certified.queries[scaling.number].vectors if item.vector.name == scaling.vector)
+        total = next(item for item in planned.queries[scaling.number].vectors if item.vector.name == scaling.vector)
         reach = figure(float(half_width(total.vector.law, confidence=confidence) * total.step))
         lines.append(
             (
@@ -276,7 +287,7 @@ def _separate_lines(
     label: str, statement: Statement, number: int, part: Part, planned: PlannedStatement, unit: str, confidence: Fraction
 ) -> list[tuple[str, str]]:
     """Lines of what a query of its own measures: its bound, its noise, and what is predicted to be cut."""
-    query = planned.certified.queries[part.number or 0]
+    query = planned.queries[part.number or 0]
     lines = [("bounding", _bounding(part, query, unit, planned.facts)), *_noise_lines(statement, number, part, query, confidence)]
     if lost := _lost(part, query, unit):
         lines.append(("predicted", lost))
@@ -403,7 +414,7 @@ def _bounding(part: Part, query: CertifiedQuery, unit: str, facts: Facts) -> str
             groups = min(len(query.query.groups.groups), query.shape.rows_per_unit)
             return f"every {unit} counts once in a group, in at most {groups:,} groups"
         case BoundingKind.RANKED:
-            blocks = max(scan.blocks_per_unit for scan in scans_of(part.query.source))
+            blocks = max(scan.blocks_per_unit for scan in scans_of(query.query.source))
             each = f"each {unit}" if blocks == 1 else f"each {unit} in each block"
             return f"ranked: at most {_rows(choice.limit // blocks)} of {each} count, chosen at random once, at preparation"
         case BoundingKind.CLIPPED if one_cell and cut is not None and cut.grain is None:

@@ -48,7 +48,7 @@ def average_noise(recipe: AverageMeasure, vectors: Mapping[str, CertifiedVector]
 
 
 def _error(part: Part, recipe: Recipe, planned: PlannedStatement, units: int | None) -> float | None:
-    vectors = {item.vector.name: item for item in planned.certified.queries[part.number or 0].vectors}
+    vectors = {item.vector.name: item for item in planned.queries[part.number or 0].vectors}
     match recipe:
         case CountMeasure(vector=vector) | SumMeasure(vector=vector):
             return _of_vector(part, vectors[vector])

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import assert_never
 
 from lapwing.errors import Refused
 from lapwing.kernel.block_calendar import days_of_block, within_blocks
 from lapwing.kernel.calendar import to_date
-from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, RealDomain, TimestampDomain, bounds
-from lapwing.kernel.expressions import Call, Column, Expression, Function, columns_of
+from lapwing.kernel.expressions import Column, Expression, columns_of
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import Filter, JoinKind, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitWindow
-from lapwing.kernel.stability import domain_of
-from lapwing.statements import MIRRORED, Statement, conjuncts, substituted
+from lapwing.sql.rows import time_conditions
+from lapwing.statements import Statement, conjuncts, substituted
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,7 @@ class _Finder:
 
         def possible(first: int, last: int) -> bool:
             domain = within_blocks(known.columns[column], first, last, self._every)
-            return all(_may_be_true(each, {column: domain}) for each in on_time)
+            return all(time_conditions.may_be_true(each, {column: domain}) for each in on_time)
 
         wanted = _ends(declared, possible)
         if wanted is None:  # no row meets the conditions, whatever is read
@@ -156,45 +154,3 @@ def _end(low: int, high: int, possible: Callable[[int, int], bool], *, last: boo
     middle = (low + high) // 2
     halves = [(low, middle), (middle + 1, high)]
     return next((found for half in (reversed(halves) if last else halves) if (found := _end(*half, possible, last=last)) is not None), None)
-
-
-def _may_be_true(condition: Expression, columns: Mapping[str, Domain]) -> bool:
-    """Whether a condition on these columns can be true: never False where it can."""
-    match condition:
-        case Call(Function.AND, arguments):
-            return all(_may_be_true(each, columns) for each in arguments)
-        case Call(Function.OR, arguments):
-            return any(_may_be_true(each, columns) for each in arguments)
-        case Call(Function.IN | Function.EQUAL, (value, *options)):
-            both = (Function.GREATER_EQUAL, Function.LESS_EQUAL)
-            return any(all(_may_be(side, value, each, columns) for side in both) for each in options)
-        case Call(function, (left, right)) if function in MIRRORED:
-            return _may_be(function, left, right, columns)
-        case _:
-            return True
-
-
-def _may_be(function: Function, left: Expression, right: Expression, columns: Mapping[str, Domain]) -> bool:
-    """Whether a comparison can be true."""
-    try:
-        ends = [_ends_of(domain_of(side, columns)) for side in (left, right)]
-    except Refused:
-        return True
-    if None in ends:
-        return True
-    ((low, high), (other_low, other_high)) = (each for each in ends if each is not None)
-    match function:
-        case Function.LESS:
-            return low < other_high
-        case Function.LESS_EQUAL:
-            return low <= other_high
-        case Function.GREATER:
-            return high > other_low
-        case _:
-            return high >= other_low
-
-
-def _ends_of(domain: Domain) -> tuple[Fraction, Fraction] | None:
-    if isinstance(domain, DateDomain | TimestampDomain):
-        return Fraction(domain.lo), Fraction(domain.hi)
-    return bounds(domain) if isinstance(domain, IntegerDomain | RealDomain) else None
