@@ -116,7 +116,7 @@ def bought_of(
     kind: PurchaseKind | None = None,
     begins: str = "",
 ) -> tuple[Bought, ...]:
-    """The newest committed charges of a version, newest first; with ``analyst``, not those of others unless they are shared.
+    """The newest committed charges of a version but those for blocks; with ``analyst``, not those of others unless they are shared.
 
     Nothing for an analyst who is not, or no longer, admitted: only analysts who see an answer listed here see it from a cache.
     """
