@@ -16,10 +16,15 @@ from lapwing.ledger.local.ledger import LocalLedger
 from lapwing.ledger.local.rows import NAMED_ANSWERS
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.verify import verify as verify_local
+from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.ledger import PostgresLedger
+from lapwing.ledger.postgres.policy import Limits
+from lapwing.ledger.postgres.transfer import move
+from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.protocol import NamedAnswer, Request
 from lapwing.ledger.purchases import AskedTerms, PurchaseKind, PurchaseRecord, name_in, named_range
-from tests.ledger.pg import Place
+from tests.ledger.cluster import CURATOR_ROLE, Cluster
+from tests.ledger.pg import Place, new_place
 from tests.ledger.support import FINGERPRINT, SOURCE, execute, ledger_path, new_ledger, open_ledger, pure_budget, request
 
 TERMS = AskedTerms(epsilon="0.1", confidence="0.9")
@@ -47,7 +52,7 @@ def said(found: Sequence[NamedAnswer]) -> list[tuple[str, str]]:
     return [(one.name, one.stored.payload.decode().removeprefix("answer of ")) for one in found]
 
 
-@pytest.fixture(params=["local"])
+@pytest.fixture(params=["local", "server"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalLedger | PostgresLedger]:
     if request.param == "local":
         with new_ledger(tmp_path, budget=pure_budget(100)) as local:
@@ -95,6 +100,17 @@ def test_nothing_else_is_found(ledger: LocalLedger | PostgresLedger) -> None:
     reserved(ledger, part("open", "k/1"))
     assert ledger.named("", "~", version=1) == ledger.named("", "~", version=3) == ()
     assert said(ledger.named("", "~", version=2)) == [("k/1", "older version")]
+
+
+def test_what_was_bought_for_blocks_hides_nothing_else_that_was_bought(ledger: LocalLedger | PostgresLedger) -> None:
+    bought(ledger, request("old"))
+    bought(ledger, replace(request("release"), purchase=PurchaseRecord(PurchaseKind.RELEASE, name="r")))
+    for number in range(3):
+        bought(ledger, part(f"part {number}", f"k/{number}"))
+    assert [one.summary for one in ledger.bought(version=1, limit=2)] == ["SELECT 'release'", "SELECT 'old'"]
+    assert [one.summary for one in ledger.bought(version=1, limit=1, kind=PurchaseKind.RELEASE)] == ["SELECT 'release'"]
+    assert ledger.bought(version=1, limit=9, kind=PurchaseKind.BLOCK, begins="-") == ()
+    assert len(ledger.named("", "~", version=1)) == 3
 
 
 def test_a_name_that_cannot_be_compared_is_refused(ledger: LocalLedger | PostgresLedger) -> None:
@@ -177,3 +193,88 @@ def test_a_changed_file_of_format_4_is_not_upgraded(tmp_path: Path) -> None:
     with pytest.raises(LapwingError) as refusal:
         open_ledger(tmp_path)
     assert refusal.value.code == "ledger-damaged" and ledger_path(tmp_path).read_bytes() == kept
+
+
+def test_a_damaged_answer_on_a_server_is_refused(place: Place) -> None:
+    with place.create() as ledger:
+        bought(ledger, part("k/1", "k/1"))
+        bought(ledger, part("k/2", "k/2"))
+        place.execute(
+            "ALTER TABLE lapwing.charge DISABLE TRIGGER ALL",
+            f"UPDATE lapwing.charge SET payload = 'changed' WHERE charge_id = 2 AND ledger_id = '{ledger.ledger_id}'",
+            "ALTER TABLE lapwing.charge ENABLE TRIGGER ALL",
+        )
+        assert said(ledger.named("k/1", "k/2", version=1)) == [("k/1", "k/1")]
+        with pytest.raises(LapwingError) as refusal:
+            ledger.named("k/", "k0", version=1)
+        assert refusal.value.code == "ledger-damaged"
+
+
+def test_answers_of_blocks_go_only_to_those_who_may_see_them(place: Place) -> None:
+    with place.create() as ledger, replace(place, role=CURATOR_ROLE).open() as curator:
+        slow = reserved(ledger, part("of ana", "k/1"))
+        bought(ledger, part("of bo", "k/1", analyst="bo"))
+        bought(ledger, part("of bo too", "k/2", analyst="bo"))
+        ledger.commit(slow, b"answer of of ana")
+        everything = [("k/1", "of bo"), ("k/2", "of bo too")]
+
+        def seen(analyst: str | None) -> list[tuple[str, str]]:
+            return said(curator.named("k/", "k0", version=1, analyst=analyst))
+
+        assert seen(None) == seen("ana") == seen("bo") == everything and seen("eve") == []
+        policy.set_limits(ledger, Limits(answers_shared=False))
+        assert (seen(None), seen("ana"), seen("bo"), seen("eve")) == (everything, [("k/1", "of ana")], everything, [])
+        policy.admit(ledger, "ana", suspended=True, reason="left")
+        assert (seen("ana"), seen("bo")) == ([], everything)
+        ledger.close("closed")
+        assert (seen(None), seen("bo")) == (everything, [])
+
+
+def test_a_move_to_a_server_takes_names_along(tmp_path: Path, place: Place) -> None:
+    with new_ledger(tmp_path) as local:
+        for name in ("k/2", "k/1"):
+            bought(local, part(name, name, terms=TERMS))
+        before = said(local.named("", "~", version=1))
+        moved = move(local, place.dsn, source_id=place.source_id, source_fingerprint="named", anchors=place.anchors, was_closed=False)
+    with moved as ledger:
+        assert said(ledger.named("", "~", version=1)) == before == [("k/1", "k/1"), ("k/2", "k/2")]
+        assert verify(ledger.connection, place.source_id, anchors=place.anchors).problems == ()
+
+
+MANY = (
+    "INSERT INTO lapwing.charge (ledger_id, charge_id, analyst, request_id, digest, version, summary, loss, delta, epoch, nonce, state,"
+    " payload, payload_digest, purchase) SELECT '{ledger_id}', 1000 + n, 'ana', 'many ' || n, 'plan of many ' || n, 1, '', 1, 0, '', '',"
+    " 'committed', 'a', encode(sha256('a'), 'hex'), CASE WHEN n % 10 = 0 THEN '{{\"kind\":\"block\",\"name\":\"m/' || n || '\"}}' END"
+    " FROM generate_series(1, 5000) AS n",
+    "INSERT INTO lapwing.entry (ledger_id, entry_id, at, kind, analyst, charge_id, loss, delta, detail, evidence, chained)"
+    " SELECT '{ledger_id}', 1000 + n, '', 'commit', 'ana', 1000 + n, 0, 0, '', '', '' FROM generate_series(1, 5000) AS n",
+)
+
+
+@pytest.mark.parametrize("is_analysed", [False, True])
+def test_a_server_looks_names_up_in_its_index(cluster: Cluster, tmp_path: Path, is_analysed: bool) -> None:
+    """Also before the server has statistics, when it expects few rows. The plan is that of the function while it runs."""
+    place = new_place(cluster, cluster.new_database(), tmp_path)
+    with place.create() as ledger:
+        bought(ledger, part("k/1", "k/1"))
+        with cluster.superuser(place.database) as connection:
+            connection.execute("SET session_replication_role = replica")  # no triggers
+            for statement in MANY:
+                connection.execute(statement.format(ledger_id=ledger.ledger_id).encode())
+            connection.execute("VACUUM ANALYZE" if is_analysed else "SELECT")
+        heard: list[str] = []
+        with cluster.superuser(place.database) as connection:
+            connection.add_notice_handler(lambda notice: heard.append(notice.message_primary or ""))
+            for setting in ("log_min_duration = 0", "log_nested_statements = on", "log_level = notice"):
+                connection.execute(f"LOAD 'auto_explain'; SET auto_explain.{setting}".encode())
+            asked = [ledger.ledger_id, *named_range("m/", "m/2")]
+            found = connection.execute("SELECT begins FROM lapwing.named(%s, 1, %s, %s, 'ana')", asked).fetchall()
+            size = "SELECT reltuples FROM pg_class WHERE relname = 'charge_by_name'"
+            connection.execute("VACUUM ANALYZE lapwing.charge")
+            assert connection.execute(size.encode()).fetchone() == (501,), "only what was bought for blocks is in it"
+        assert len(found) == 111
+        [plan] = [text for text in heard if "DISTINCT ON" in text]
+        assert "charge_by_name" in plan and "Seq Scan on charge" not in plan, plan
+        [condition] = [line for line in plan.splitlines() if "Index Cond" in line and '"left"(purchase' in line]
+        assert all(name in condition for name in ("ledger_id", "version", ">=", "<")), plan
+        assert "Index Cond: ((ledger_id = c.ledger_id) AND (charge_id = c.charge_id))" in plan, "one entry of each charge is read"

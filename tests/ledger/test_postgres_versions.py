@@ -14,6 +14,7 @@ from lapwing.kernel.permit import Permit
 from lapwing.ledger.block_balances import BlockTerms
 from lapwing.ledger.postgres.install import SCHEMA_VERSION, install
 from lapwing.ledger.postgres.shared import SharedPostgresLedger
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord
 from tests.ledger.cluster import OWNER_ROLE, ROLES, Cluster
 from tests.ledger.support import request
 from tests.ledger.test_postgres_across import places_of, require_sound, shared, threads_of
@@ -30,6 +31,34 @@ WITHOUT_BLOCKS = (
     "DROP DOMAIN lapwing.period, lapwing.tree, lapwing.tree_level",
 )
 """What takes the tables of version 0007 back."""
+WITHOUT_NAMES = "DROP INDEX lapwing.charge_by_name"
+"""What takes version 0008 back."""
+
+
+def test_a_database_of_version_0007_is_brought_here_in_place(cluster: Cluster, tmp_path: Path) -> None:
+    """Its charges and hashes stay; a worker that was connected commits; then what is bought for blocks is found by its name."""
+    database = cluster.new_database()
+    [place] = places_of(cluster, database, tmp_path, 1)
+    with place.create() as ledger:
+        permit = ledger.reserve(request("before", loss=2))
+        assert isinstance(permit, Permit)
+        before = ledger.state()
+        place.execute(
+            WITHOUT_NAMES,
+            "DROP FUNCTION lapwing.named",
+            "UPDATE lapwing.alembic_version SET version_num = '0007'",
+        )
+        with pytest.raises(LapwingError) as refusal:
+            place.open()
+        assert refusal.value.code == "ledger-format"
+        assert install(cluster.dsn(database, role=OWNER_ROLE), roles=ROLES) == SCHEMA_VERSION
+        assert ledger.state() == before
+        ledger.commit(permit, b"answer")
+        part = ledger.reserve(replace(request("part"), purchase=PurchaseRecord(PurchaseKind.BLOCK, name="k/1")))
+        assert isinstance(part, Permit)
+        ledger.commit(part, b"part")
+        assert [(one.name, one.stored.payload) for one in ledger.named("k/", "k0", version=1)] == [("k/1", b"part")]
+        require_sound(place, ledger)
 
 
 def test_a_database_of_version_0006_is_brought_here_in_place(cluster: Cluster, tmp_path: Path) -> None:
@@ -40,7 +69,7 @@ def test_a_database_of_version_0006_is_brought_here_in_place(cluster: Cluster, t
         permit = ledger.reserve(request("before", loss=2))
         assert isinstance(permit, Permit)
         before = ledger.state()
-        place.execute(*WITHOUT_BLOCKS, "UPDATE lapwing.alembic_version SET version_num = '0006'")
+        place.execute(WITHOUT_NAMES, *WITHOUT_BLOCKS, "UPDATE lapwing.alembic_version SET version_num = '0006'")
         assert install(cluster.dsn(database, role=OWNER_ROLE), roles=ROLES) == SCHEMA_VERSION
         assert ledger.state() == before
         ledger.commit(permit, b"answer")
@@ -63,6 +92,7 @@ def test_a_database_of_the_version_before_is_brought_here_under_a_worker(cluster
             "DO $$ DECLARE one text; BEGIN FOR one IN SELECT oid::regprocedure::text FROM pg_proc"
             " WHERE pronamespace = 'lapwing'::regnamespace AND proname ~ '_across|_all$|locked_of'"
             " LOOP EXECUTE 'DROP ROUTINE ' || one; END LOOP; END $$",
+            WITHOUT_NAMES,
             "DROP TRIGGER charge_stays ON lapwing.charge",
             "ALTER TABLE lapwing.charge DROP COLUMN purchase",
             "CREATE TRIGGER charge_stays BEFORE UPDATE OF summary ON lapwing.charge FOR EACH ROW EXECUTE FUNCTION lapwing.refuse_change()",

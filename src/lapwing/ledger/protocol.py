@@ -205,7 +205,8 @@ class Ledger(Protocol):
     ) -> tuple[Bought, ...]:
         """The newest committed answers about one version, newest first; with ``analyst``, those that ``find`` would show this analyst.
 
-        Of the newest ``limit``, those of this kind or, without a purchase record, those whose summary starts with ``begins``.
+        Of the newest ``limit``, those of this kind or, without a purchase record, those whose summary starts with ``begins``. What was
+        bought for blocks does not count and is not listed: :meth:`named` finds it, and there may be thousands of it for one question.
         """
         ...
 

@@ -21,7 +21,7 @@ from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value, cost_value, pure_text, ranges_text, ranges_value
 from lapwing.ledger.block_balances import standing_cost
 from lapwing.ledger.local.block_state import BlockState, block_state_text, block_state_value, charge_of, person_of, ranges_of
-from lapwing.ledger.local.schema import NAMED
+from lapwing.ledger.local.schema import NAMED, NOT_NAMED
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, NamedAnswer, Request, State, StoredAnswer
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord, kind_text, name_in, named_range, stored_record, stored_text
 from lapwing.ledger.workers import Worker
@@ -247,10 +247,10 @@ def first_answer(
 def newest_bought(
     connection: sqlite3.Connection, *, version: int, limit: int, kind: PurchaseKind | None = None, begins: str = ""
 ) -> tuple[Bought, ...]:
-    """The newest committed charges of a version, newest first."""
+    """The newest committed charges of a version but those for blocks, newest first."""
     rows = connection.execute(
         "SELECT summary, loss, delta, pure, digest, purchase FROM (SELECT * FROM charge WHERE version = ? AND state = 'committed'"
-        " ORDER BY charge_id DESC LIMIT ?) WHERE CASE WHEN purchase IS NULL THEN substr(summary, 1, length(?)) = ?"
+        f" AND {NOT_NAMED} ORDER BY charge_id DESC LIMIT ?) WHERE CASE WHEN purchase IS NULL THEN substr(summary, 1, length(?)) = ?"
         " ELSE substr(purchase, 1, length(?)) = ? END ORDER BY charge_id DESC",
         [version, limit, begins, begins, kind_text(kind), kind_text(kind)],
     )

@@ -31,8 +31,11 @@ _PURCHASE = ", purchase TEXT CHECK (length(purchase) > 0)"
 _STAYS = " OR NEW.purchase IS NOT OLD.purchase"
 _BLOCKS = ", blocks TEXT CHECK (length(blocks) > 0)"
 """The column of format 4, of the ledger row and of entries, spelled like the one before."""
-NAMED = "state = 'committed' AND substr(purchase, 1, 15) = '{\"kind\":\"block\"'"
+_OF_BLOCK = 'substr(purchase, 1, 15) = \'{"kind":"block"\''
+NAMED = f"state = 'committed' AND {_OF_BLOCK}"
 """The condition of the index of format 5, and of the queries that use it."""
+NOT_NAMED = f"({_OF_BLOCK}) IS NOT TRUE"
+"""Of a charge that bought something else, or has no record."""
 _NAMED_INDEX = f"""
 CREATE INDEX charge_by_name ON charge (version, substr(purchase, 1, 200)) WHERE {NAMED};
 """

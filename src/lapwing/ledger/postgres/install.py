@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import psycopg
     from sqlalchemy.engine import Connection
 
-SCHEMA_VERSION = "0007"
+SCHEMA_VERSION = "0008"
 """The newest migration, which this version of Lapwing reads and writes."""
 
 

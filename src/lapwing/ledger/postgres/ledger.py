@@ -34,7 +34,7 @@ from lapwing.ledger.postgres.batch import COMMIT_STATEMENT, Batch, Result, commi
 from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection, require_extra
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.outcomes import missing, not_open, refusal, registered, second_person
-from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, StoredAnswer
+from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, NamedAnswer, Request, StoredAnswer
 from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord, stored_text
 from lapwing.ledger.workers import Worker, current_worker, host_name
 from lapwing.receipts import ReceiptStatement
@@ -313,33 +313,33 @@ class PostgresLedger:
 
     def find(self, digest: str, *, analyst: str | None = None, request_id: str | None = None) -> StoredAnswer | None:
         """As :meth:`lapwing.ledger.protocol.Ledger.find`; with ``analyst``, only what that analyst may see."""
-        self._require_own_process()
-        [(charge_id, payload, payload_digest)] = self._ask(
-            "SELECT o_charge_id, o_payload, o_payload_digest FROM lapwing.find_answer(%s, %s, %s, %s)", [digest, analyst, request_id]
-        )
-        if charge_id is None:
-            return None
-        self._wait_for_disk()
-        return rows.answer_of(charge_id, payload, payload_digest)
+        found = rows.first_of(self.connection, digest, ledger_id=self.ledger_id, analyst=analyst, request_id=request_id)
+        if found is not None:
+            self._wait_for_disk()
+        return found
 
     def bought(
         self, *, version: int, limit: int, analyst: str | None = None, kind: PurchaseKind | None = None, begins: str = ""
     ) -> tuple[Bought, ...]:
         """As :meth:`lapwing.ledger.protocol.Ledger.bought`; nothing for an analyst who may not ask."""
-        self._require_own_process()
         return rows.bought_of(
-            self._connection, ledger_id=self.ledger_id, version=version, limit=limit, analyst=analyst, kind=kind, begins=begins
+            self.connection, ledger_id=self.ledger_id, version=version, limit=limit, analyst=analyst, kind=kind, begins=begins
         )
+
+    def named(self, first: str, after: str, *, version: int, analyst: str | None = None) -> tuple[NamedAnswer, ...]:
+        """As :meth:`lapwing.ledger.protocol.Ledger.named`; nothing for an analyst who may not ask."""
+        found = rows.named_of(self.connection, first, after, ledger_id=self.ledger_id, version=version, analyst=analyst)
+        if found:
+            self._wait_for_disk()
+        return found
 
     def purchase(self, charge_id: int) -> PurchaseRecord | None:
         """What a charge bought, if the ledger recorded it."""
-        self._require_own_process()
-        return rows.purchase_of(self._connection, ledger_id=self.ledger_id, charge_id=charge_id)
+        return rows.purchase_of(self.connection, ledger_id=self.ledger_id, charge_id=charge_id)
 
     def statement(self, charge_id: int) -> ReceiptStatement:
         """The statement of the receipt for a committed answer, from its rows."""
-        self._require_own_process()
-        statement = rows.statement_of(self._connection, source_id=self._source_id, ledger_id=self.ledger_id, charge_id=charge_id)
+        statement = rows.statement_of(self.connection, source_id=self._source_id, ledger_id=self.ledger_id, charge_id=charge_id)
         self._wait_for_disk()
         return statement
 

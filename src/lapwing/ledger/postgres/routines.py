@@ -33,7 +33,7 @@ ASKING = (
         "request_share",
     ),
     *("find_ledger", "current_state", "has_entry", "live_workers", "newest_entries", "bought", "purchase_of", "committed", "share_of"),
-    "block_spending",
+    *("block_spending", "named"),
 )
 """Routines for curators, who answer analysts."""
 ACTING = (

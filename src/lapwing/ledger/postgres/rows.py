@@ -14,8 +14,8 @@ from lapwing.ledger.amounts import budget_value
 from lapwing.ledger.block_balances import BlockTerms
 from lapwing.ledger.postgres.anchors import AnchoredBlocks, AnchorPoint, BlockSums
 from lapwing.ledger.postgres.connection import Connection
-from lapwing.ledger.protocol import Bought, Entry, EntryKind, StoredAnswer
-from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord, kind_text, stored_record
+from lapwing.ledger.protocol import Bought, Entry, EntryKind, NamedAnswer, StoredAnswer
+from lapwing.ledger.purchases import PurchaseKind, PurchaseRecord, kind_text, name_in, named_range, stored_record
 from lapwing.receipts import ReceiptStatement, statement_of_row
 
 _TEXT = "::pg_catalog.text"
@@ -77,6 +77,13 @@ def answer_of(charge_id: int, payload: bytes | None, payload_digest: str | None)
     return StoredAnswer(charge_id=charge_id, payload=bytes(payload))
 
 
+def first_of(connection: Connection, digest: str, *, ledger_id: str, analyst: str | None, request_id: str | None) -> StoredAnswer | None:
+    """The answer that ``lapwing.find_answer`` finds, checked against its digest."""
+    statement = "SELECT o_charge_id, o_payload, o_payload_digest FROM lapwing.find_answer(%s, %s, %s, %s)"
+    [(charge_id, *answer)] = connection.ask(statement, [ledger_id, digest, analyst, request_id], again=True)
+    return None if charge_id is None else answer_of(charge_id, *answer)
+
+
 def entry_of(row: Sequence[Any]) -> Entry:
     """One row of the history."""
     entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail = row
@@ -109,7 +116,7 @@ def bought_of(
     kind: PurchaseKind | None = None,
     begins: str = "",
 ) -> tuple[Bought, ...]:
-    """The newest committed charges of a version, newest first; with ``analyst``, not those of others unless they are shared.
+    """The newest committed charges of a version but those for blocks; with ``analyst``, not those of others unless they are shared.
 
     Nothing for an analyst who is not, or no longer, admitted: only analysts who see an answer listed here see it from a cache.
     """
@@ -122,6 +129,18 @@ def bought_of(
         again=True,
     )
     return tuple(Bought(summary, cost_of(*amounts), digest, stored_record(purchase)) for summary, *amounts, digest, purchase in rows)
+
+
+def named_of(
+    connection: Connection, first: str, after: str, *, ledger_id: str, version: int, analyst: str | None
+) -> tuple[NamedAnswer, ...]:
+    """What was bought for blocks under names in a range, each checked against its digest; with ``analyst``, what that analyst may see."""
+    rows = connection.ask(
+        "SELECT begins, charge_id, payload, payload_digest FROM lapwing.named(%s, %s::pg_catalog.int8, %s, %s, %s)",
+        [ledger_id, version, *named_range(first, after), analyst],
+        again=True,
+    )
+    return tuple(NamedAnswer(name_in(begins), answer_of(*answer)) for begins, *answer in rows)
 
 
 def purchase_of(connection: Connection, *, ledger_id: str, charge_id: int) -> PurchaseRecord | None:

@@ -26,13 +26,28 @@ CREATE FUNCTION lapwing.newest_entries(p_ledger_id text, p_limit bigint) RETURNS
     SELECT * FROM lapwing.entry WHERE ledger_id = p_ledger_id ORDER BY entry_id DESC LIMIT p_limit
 $$;
 
--- p_analyst NULL: everything. Else without the answers that others paid for, unless answers are shared.
+-- Without what was bought for blocks. p_analyst NULL: everything. Else without the answers that others paid for, unless answers are shared.
 CREATE FUNCTION lapwing.bought(p_ledger_id text, p_version bigint, p_analyst text, p_limit bigint, OUT summary text, OUT loss numeric,
     OUT delta numeric, OUT pure numeric, OUT digest text, OUT purchase text) RETURNS SETOF record LANGUAGE sql STABLE AS $$
     SELECT c.summary, c.loss, c.delta, c.pure, c.digest, c.purchase FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id)
     WHERE c.ledger_id = p_ledger_id AND c.version = p_version AND c.state = 'committed'
-        AND (p_analyst IS NULL OR d.answers_shared OR c.analyst = p_analyst)
+        AND (left(c.purchase, 15) = '{"kind":"block"') IS NOT TRUE AND (p_analyst IS NULL OR d.answers_shared OR c.analyst = p_analyst)
     ORDER BY c.charge_id DESC LIMIT p_limit
+$$;
+
+-- What was bought for blocks, where its record begins within a range: in the order of names, and of several with one name the first that was
+-- committed (not by a join: planned for few rows, it may read all entries for each). The name is what the eighth quote ends. p_analyst NULL:
+-- everything. Else what find_answer would find.
+CREATE FUNCTION lapwing.named(p_ledger_id text, p_version bigint, p_first text, p_after text, p_analyst text, OUT begins text,
+    OUT charge_id bigint, OUT payload bytea, OUT payload_digest text) RETURNS SETOF record LANGUAGE sql STABLE AS $$
+    SELECT DISTINCT ON (split_part(left(c.purchase, 200) COLLATE "C", '"', 8)) left(c.purchase, 200), c.charge_id, c.payload, c.payload_digest
+    FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id)
+    WHERE c.ledger_id = p_ledger_id AND c.version = p_version AND c.state = 'committed' AND left(c.purchase, 15) = '{"kind":"block"'
+        AND left(c.purchase, 200) COLLATE "C" >= p_first AND left(c.purchase, 200) COLLATE "C" < p_after
+        AND (p_analyst IS NULL OR (NOT d.closed AND (d.answers_shared OR c.analyst = p_analyst) AND EXISTS (
+            SELECT FROM lapwing.analyst a WHERE a.ledger_id = p_ledger_id AND a.analyst = p_analyst AND NOT a.suspended)))
+    ORDER BY split_part(left(c.purchase, 200) COLLATE "C", '"', 8), (SELECT e.entry_id FROM lapwing.entry e
+        WHERE e.ledger_id = c.ledger_id AND e.charge_id = c.charge_id AND e.kind = 'commit')
 $$;
 
 CREATE FUNCTION lapwing.purchase_of(p_ledger_id text, p_charge_id bigint) RETURNS text LANGUAGE sql STABLE AS $$
