@@ -15,7 +15,7 @@ from lapwing.answers.estimates import Estimate, estimates_of
 from lapwing.answers.intervals import Interval, ratio_interval
 from lapwing.answers.post_processing import post_process, typed_array
 from lapwing.answers.ratio_estimator import scaled_column, scaled_estimates
-from lapwing.answers.simulated_intervals import NoisyCells, Redrawable, SimulatedRelease, computed_intervals
+from lapwing.answers.simulated_intervals import NoisyCells, Redrawable, SimulatedPieces, SimulatedRelease, computed_intervals
 from lapwing.answers.subtotals import Level, levels_of, shown_levels
 from lapwing.answers.suppression import Judged, Marks
 from lapwing.errors import Refused
@@ -68,13 +68,11 @@ def assemble(
     parts = [seen if places is None else _kept(seen, places) for seen, places in zip(parts, kept, strict=True)]
     if any(part.scaled for part in planned.parts):
         post = replace(post, outputs=tuple(_without_ratio(output) for output in post.outputs))
-    redrawn: list[SimulatedRelease] | None = None
+    redrawn: list[Redrawable] | None = None
     if released is not None and all(part.number is not None for part in planned.parts) and has_computed(post):
         redrawn = []
         for part, seen, places in zip(planned.parts, parts, kept, strict=True):
-            rules = planned.facts.planning_rules
-            apart = {level: _cells(total, released, confidence, rules=rules) for level, total in part.apart.items()}
-            redrawn.append(SimulatedRelease(part.query, _cells(part, released, confidence, places, rules=rules), seen.table, apart))
+            redrawn.append(_redrawable(part, planned, released, confidence, places, seen.table))
 
     def ratio(output: RatioOutput, above: int, below: int) -> Interval | None:
         return _ratio_of_cells(output, parts, above, below, confidence)
@@ -94,6 +92,23 @@ class AnsweredPart(Protocol):
     def table(self) -> pa.Table:
         """The input of post-processing."""
         ...
+
+
+def _redrawable(
+    part: Part, planned: PlannedStatement, released: Released, confidence: Fraction, places: Sequence[int] | None, table: pa.Table
+) -> Redrawable:
+    """A part whose noise can be redrawn; ``places`` are those of its groups that are kept."""
+    rules = planned.facts.planning_rules
+    if not part.pieces:
+        apart = {level: _cells(total, released, confidence, rules=rules) for level, total in part.apart.items()}
+        return SimulatedRelease(part.query, _cells(part, released, confidence, places, rules=rules), table, apart)
+    pieces, start = list[Redrawable](), 0
+    for piece in part.pieces:
+        many = len(released.tables[piece.number or 0].groups)
+        own = None if places is None else [place - start for place in places if start <= place < start + many]
+        pieces.append(_redrawable(piece, planned, released, confidence, own, table))
+        start += many
+    return SimulatedPieces(pieces, table)
 
 
 def has_computed(post: PostProcess) -> bool:
@@ -148,6 +163,15 @@ def _occupied(part: Part, planned: PlannedStatement, released: Released | None) 
     """The indices of the groups that have rows, where the noise allows to tell."""
     if part.number is None or released is None:
         return None
+    if part.pieces:
+        found, start = list[int](), 0
+        for piece in part.pieces:
+            places = _occupied(piece, planned, released)
+            if places is None:
+                return None
+            found += [start + place for place in places]
+            start += len(released.tables[piece.number or 0].groups)
+        return found
     return occupied_groups(part, planned.queries[part.number], released.tables[part.number], planned.facts)
 
 

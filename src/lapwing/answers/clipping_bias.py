@@ -43,6 +43,8 @@ NOTHING = ClippingBias()
 
 def missing_of(part: Part, column: NoisyColumn, *, confidence: float, terms: int, rows: NoisyColumn | None = None) -> list[ClippingBias]:
     """The possible missing amount of each cell of a column, each the sum of ``terms`` released ones. A centred sum needs its ``rows``."""
+    if part.shares:
+        return _missing_of_shares(part, column, confidence=confidence, rows=rows)
     cut = part.cuts.get(column.name)
     if cut is None or not column.values or (cut.choice.cap >= cut.fit.largest and not part.left_out):
         return [NOTHING] * len(column.values)
@@ -58,6 +60,21 @@ def missing_of(part: Part, column: NoisyColumn, *, confidence: float, terms: int
     # The loss from a limit before a join is predicted, not bounded; a bar that ignored it would be worse.
     joined = min(part.left_out, LEFT_OUT_MOST) / (1 - min(part.left_out, LEFT_OUT_MOST))
     return [ClippingBias((most + joined * (abs(size) + most)) * per_integer, cut.signed) for most, size in zip(mosts, sizes, strict=True)]
+
+
+def _missing_of_shares(part: Part, column: NoisyColumn, *, confidence: float, rows: NoisyColumn | None) -> list[ClippingBias]:
+    """What may be missing of all shares together."""
+    each = [
+        missing_of(
+            share.part,
+            share.table.column(column.name),
+            confidence=confidence,
+            terms=1,
+            rows=None if rows is None else share.table.column(rows.name),
+        )
+        for share in part.shares
+    ]
+    return [ClippingBias(sum(one.most for one in cell), any(one.signed for one in cell)) for cell in zip(*each, strict=True)]
 
 
 def _in_integers(cut: ClippingBound, column: NoisyColumn) -> list[float]:

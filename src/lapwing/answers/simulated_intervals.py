@@ -188,6 +188,32 @@ class SimulatedRelease:
         return [np.concatenate([nothing, *(values[i] for values in levels)], axis=1) for i in range(len(self.cells.recipes))]
 
 
+@dataclass(frozen=True, slots=True)
+class SimulatedPieces:
+    """The releases of groups that were measured in pieces, in the order of the rows of the table."""
+
+    pieces: Sequence[Redrawable]
+    table: pa.Table
+
+    @property
+    def recipes(self) -> Sequence[Recipe]:
+        """The recipes of the aggregates, the same in all pieces."""
+        return self.pieces[0].recipes
+
+    def size(self) -> int:
+        """The number of noisy cells."""
+        return sum(piece.size() for piece in self.pieces)
+
+    def clipped(self, place: str) -> set[str]:
+        """The places of columns of which something may be missing."""
+        return set[str]().union(*(piece.clipped(f"{place} {number}") for number, piece in enumerate(self.pieces)))
+
+    def values(self, place: str, runs: int, missing: MissingShares) -> list[Floats]:
+        """Values with redrawn noise by aggregate, run and row of the table, and with these shares of what may be missing."""
+        drawn = [piece.values(f"{place} {number}", runs, missing) for number, piece in enumerate(self.pieces)]
+        return [np.concatenate(of_pieces, axis=1) for of_pieces in zip(*drawn, strict=True)]
+
+
 def computed_intervals(
     parts: Sequence[Redrawable], post: PostProcess, answer: pa.Table, rows: list[int] | None, *, confidence: Fraction
 ) -> dict[str, list[Interval | None]]:

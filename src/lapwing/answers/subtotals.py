@@ -65,6 +65,8 @@ class ShownLevel:
 def shown_levels(part: Part, tables: Sequence[NoisyTable]) -> list[ShownLevel]:
     """The rows of a part of an answer, level by level; ``tables`` are all released tables, by number of the query."""
     keys, shown = len(part.query.keys), list[ShownLevel]()
+    if part.pieces:
+        return [level for piece in part.pieces for level in shown_levels(piece, tables)]
     for kept in part.query.levels or (tuple(range(keys)),):
         measured = part.apart.get(kept, part)
         noisy = tables[measured.number or 0]

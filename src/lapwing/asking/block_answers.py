@@ -118,17 +118,13 @@ class BlockAnswers:
 
     def _put_together(self) -> tuple[PlannedStatement, list[NoisyTable]]:
         """The plan and the release of the answer over all blocks; of those that were bought so far."""
-        confidence = self.whole.terms.confidence
         parts, queries, tables = list[Part](), list[CertifiedQuery](), list[NoisyTable]()
-        templates = []
         for number, (each, answers) in enumerate(zip(self.series, self.bought, strict=True)):
-            whole = self.over_range.parts[number]
-            template, sums = each.sums(answers, whole)
-            parts.append(sums.part(template.planned.only, first=len(queries)))
-            queries += [sums.measured(query, confidence=confidence) for query in template.planned.certified.queries]
-            tables += each.tables(answers, whole)
-            templates.append(template)
-        planned = PlannedStatement(templates[0].planned.measured, tuple(parts), self.over_range.facts, over_blocks=tuple(queries))
+            template, summed = each.put_together(answers, self.over_range.parts[number], first=len(queries))
+            parts.append(summed.part)
+            queries += summed.queries
+            tables += summed.tables
+        planned = PlannedStatement(template.planned.measured, tuple(parts), self.over_range.facts, over_blocks=tuple(queries))
         return planned, tables
 
 

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from lapwing.answers.block_sums import SumOfBlocks, summed
+from lapwing.answers.block_sums import MeasuredAlike, SumOfBlocks, sum_of_blocks, summed
 from lapwing.asking.bound_request import BoundRequest
 from lapwing.asking.bound_statement import SteadyPlanner
 from lapwing.contribution.histograms import histogram_of, norms_plan
@@ -41,7 +41,7 @@ EVIDENCE_MAX = 32
 """Most blocks whose histograms choose the bounds of a query."""
 DIGITS_OF_KEY = 32
 """The part of a digest that names a query; 128 bits."""
-MODELS_KEPT = 64
+MODELS_KEPT = 256
 """Plans and fits of one data set that stay in memory."""
 _FIRST_BLOCK = 10_000_000
 """Added to the numbers of blocks in names, so that these are not negative and sort as the blocks do."""
@@ -237,17 +237,22 @@ class BlockSeries:
     # Buying
 
     def evidence_for(self, answers: Mapping[int, BoughtBlock]) -> Evidence:
-        """The evidence of the newest block that was bought, or the newest blocks of the window."""
-        if answers:
-            return answers[max(answers)].evidence
-        key, _ = self._main
+        """The evidence for new blocks: that of the newest one that was bought, until there is twice as much, or it is old."""
         if not self.template(Evidence()).planned.wanted:
             return Evidence()
-        own = [block for block, (name, _) in self.blocks.items() if name == key]
-        first = own[-1]
-        while first - 1 in self.blocks and self.blocks[first - 1][0] == key and own[-1] - first + 1 < EVIDENCE_MAX:
+        key, _ = self._main
+        own = {block for block, (name, _) in self.blocks.items() if name == key}
+        last = max(own)
+        known = own | self._histograms(key, last - EVIDENCE_MAX + 1, last).keys()
+        first = last
+        while first - 1 in known and last - first + 1 < EVIDENCE_MAX:
             first -= 1
-        return Evidence(first, own[-1])
+        new = Evidence(first, last)
+        if not answers:
+            return new
+        before = answers[max(answers)].evidence
+        is_better = len(new.blocks) >= 2 * len(before.blocks) or last - before.last >= EVIDENCE_MAX
+        return new if is_better else before
 
     def quoted(self) -> Cost:
         """What a new block pays at most."""
@@ -265,6 +270,12 @@ class BlockSeries:
             return paid
         evidence = self.evidence_for(answers)
         self._buy_histograms([*dict.fromkeys([*(block for block in evidence.blocks if block in self.blocks), *missing])], evidence, paid)
+        if (
+            answers
+            and evidence != (before := answers[max(answers)].evidence)
+            and self.template(evidence).form() != self.template(before).form()
+        ):
+            evidence = before  # answers over both would not add up
         for block in missing:
             key = self.blocks[block][0]
             plan = self._placed(self.template(evidence, key).planned.certified.plan, key, block)
@@ -306,29 +317,51 @@ class BlockSeries:
 
     # Putting together
 
-    def tables(self, answers: Mapping[int, BoughtBlock], whole: Part) -> list[NoisyTable]:
-        """The releases of all blocks as one, by number of the query; groups in the order of the whole."""
+    def put_together(self, answers: Mapping[int, BoughtBlock], whole: Part, *, first: int) -> tuple[Template, SumOfBlocks]:
+        """A plan of a block, and the part of the answer over all blocks: as it was bought, or as it would be.
+
+        Its queries are numbered from ``first`` on.
+        """
         confidence = self._request.terms.confidence
-        released = [decode(item.payload).tables for item in answers.values()]
-        return [summed(of_query, whole.groups or (), confidence=confidence) for of_query in zip(*released, strict=True)]
+        if not answers:
+            template = self.template(Evidence())
+            return template, sum_of_blocks(
+                whole, [self._alike(template, [], len(self.blocks), answers)], first=first, confidence=confidence
+            )
+        shares: dict[Evidence, list[int]] = {}
+        for block, item in answers.items():
+            shares.setdefault(item.evidence, []).append(block)
+        alike = [
+            self._alike(self.template(evidence), [decode(answers[block].payload).tables for block in blocks], len(blocks), answers)
+            for evidence, blocks in shares.items()
+        ]
+        newest = self.template(answers[max(answers)].evidence)
+        return newest, sum_of_blocks(whole, alike, first=first, confidence=confidence)
 
-    def sums(self, answers: Mapping[int, BoughtBlock], whole: Part) -> tuple[Template, SumOfBlocks]:
-        """How a block is planned, and how the parts of the answer follow from that."""
-        evidence = self.evidence_for(answers)
-        is_bought = not evidence.blocks or bool(answers)
-        template = self.template(evidence if is_bought else Evidence())
-        over_all = self._fitted(template.wanted, tuple(answers)) if template.wanted else ()
-        fits = {id(fit): of_all for fit, of_all in zip(template.fits, over_all, strict=True)}
-        return template, SumOfBlocks(whole, len(self.blocks), fits)
+    def _alike(
+        self, template: Template, released: Sequence[tuple[NoisyTable, ...]], blocks: int, answers: Mapping[int, BoughtBlock]
+    ) -> MeasuredAlike:
+        """Blocks with the same template; their histograms are taken to be like those of all blocks of the answer."""
 
-    def _fitted(self, wanted: Sequence[UnitNorms], blocks: tuple[int, ...]) -> tuple[ContributionModel, ...]:
-        """The fits to the histograms of all these blocks."""
+        def fits(part: float) -> dict[int, ContributionModel]:
+            if not template.wanted:
+                return {}
+            fitted = self._fitted(template.wanted, tuple(answers), part * blocks / len(answers))
+            return {id(fit): of_blocks for fit, of_blocks in zip(template.fits, fitted, strict=True)}
 
-        def fitted() -> tuple[ContributionModel, ...]:
+        return MeasuredAlike(template.planned, released, blocks, fits)
+
+    def _fitted(self, wanted: Sequence[UnitNorms], blocks: tuple[int, ...], share: float) -> tuple[ContributionModel, ...]:
+        """The fits to the histograms of such a share of these blocks."""
+
+        def pooled() -> list[NormHistogram]:
             held: dict[int, dict[int, bytes]] = {}
             for key in self._parts:
                 own = {block for block in blocks if self.blocks[block][0] == key}
                 held |= {block: found for block, found in self._histograms(key, min(own), max(own)).items() if block in own} if own else {}
-            return tuple(fitted_norms(each) for each in self._pooled(held, wanted))
+            return self._pooled(held, wanted)
 
-        return self._kept(("fits", *self._parts, blocks[0], blocks[-1], len(blocks), tuple(self._corrections.items())), fitted)
+        place = (*self._parts, blocks[0], blocks[-1], len(blocks), tuple(self._corrections.items()))
+        return self._kept(
+            ("fits", *place, share), lambda: tuple(fitted_norms(each.scaled(share)) for each in self._kept(("pool", *place), pooled))
+        )

@@ -13,6 +13,7 @@ from lapwing.kernel.domains import Domain
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
+from lapwing.kernel.release import NoisyTable
 from lapwing.kernel.stability import Shape, shape_of
 from lapwing.planning.group_enumeration.listing import LISTED_MAX, TooManyGroups
 from lapwing.planning.measures import AverageMeasure, Recipe
@@ -79,6 +80,10 @@ class Part:
     """Its quantiles, if a query of their own measures them: they need a lower limit on the rows of a unit than counts and sums."""
     bars: MeasuredBars | None = None
     """What was measured for the error bars of quantiles; None where there are no quantiles, or under rules by which they have no bars."""
+    shares: tuple[Share, ...] = ()
+    """Of an answer over blocks of time: blocks that were bounded alike. The part adds them up; its own bounds are those of the newest."""
+    pieces: tuple[Part, ...] = ()
+    """Of an answer over blocks: its groups by how many blocks they have, each with a release of its own; empty if all have equally many."""
 
     @property
     def impossible(self) -> bool:
@@ -103,6 +108,14 @@ class Part:
     def left_out(self) -> float:
         """Share of the rows that a limit before a join is predicted to leave out, if caps from norms cut off less."""
         return self.lost if self.cuts and self.lost > max(cut.choice.lost for cut in self.cuts.values()) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Blocks of time that were bounded alike, of an answer over blocks: what was chosen for them, and the sum of their releases."""
+
+    part: Part
+    table: NoisyTable
 
 
 @dataclass(frozen=True, slots=True)

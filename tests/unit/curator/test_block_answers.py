@@ -197,3 +197,24 @@ def test_replay_gives_what_is_known_and_charges_nothing_else(shop: Shop) -> None
         with pytest.raises(LapwingError) as refusal:
             data_set.replay(BY_DEVICE.format(day(0), day(6)), epsilon="0.5")
         assert refusal.value.code == "not-answered-before" and len(charged_days(data_set)) == before
+
+
+def test_this_year_against_last_pays_each_day_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = (
+        "SELECT EXTRACT(YEAR FROM day) AS y, COUNT(*) AS n FROM events"
+        " WHERE EXTRACT(DOY FROM day) <= EXTRACT(DOY FROM DATE '{}') GROUP BY y HAVING COUNT(*) > 0 ORDER BY y"
+    )
+    shop = Shop(tmp_path, monkeypatch)
+    shop.declare()
+    shop.users()
+    shop.days(6)
+    shop.days(6, datetime.date(2027, 3, 1))
+    with shop.open() as data_set:
+        for number in (3, 4, 5):
+            last = datetime.date(2027, 3, 1) + datetime.timedelta(days=number)
+            shop.today(last + datetime.timedelta(days=2))
+            data_set.prepare()
+            answer = data_set.ask(sql.format(last), epsilon=EXACT)
+            assert rows_of(answer) == shop.truth(sql.format(last), last)
+        days = charged_days(data_set)
+        assert max(days.count(one) for one in days) == 1, "nothing is clipped without noise, so there are no histograms"

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from lapwing.errors import Refused
-from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, RealDomain, TimestampDomain, bounds
-from lapwing.kernel.expressions import Call, Expression, Function
+from lapwing.kernel.calendar import to_date
+from lapwing.kernel.date_functions import days_of
+from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, Kind, RealDomain, TimestampDomain, bounds
+from lapwing.kernel.expressions import Call, Expression, Function, Literal
 from lapwing.kernel.stability import domain_of
 from lapwing.statements import MIRRORED
 
 Ends = tuple[Fraction, Fraction]
 """The least and the largest value that is possible."""
+_PARTS: dict[Function, Callable[[datetime.date], int]] = {
+    Function.QUARTER: lambda date: (date.month + 2) // 3,
+    Function.MONTH: lambda date: date.month,
+    Function.DAY: lambda date: date.day,
+    Function.DAY_OF_WEEK: lambda date: date.isoweekday() % 7,
+    Function.DAY_OF_YEAR: lambda date: date.timetuple().tm_yday,
+    Function.WEEK: lambda date: date.isocalendar().week,
+}
+"""The parts of a date that a range of dates says nothing of."""
 
 
 def may_be_true(condition: Expression, columns: Mapping[str, Domain]) -> bool:
@@ -49,20 +61,35 @@ def is_surely_true(condition: Expression, columns: Mapping[str, Domain]) -> bool
 
 def ends_of(value: Expression, columns: Mapping[str, Domain]) -> Ends | None:
     """The ends of a date, a time or a number; None of anything else, and where it may be NULL or cannot be computed."""
+    domain = _domain(value, columns)
+    return None if domain is None or domain.nullable else _ends_of(domain)
+
+
+def _domain(value: Expression, columns: Mapping[str, Domain]) -> Domain | None:
+    """The possible values; None where they cannot be computed."""
     try:
-        domain = domain_of(value, columns)
+        return domain_of(_with_parts_of_days(value, columns), columns)
     except Refused:
         return None
-    return None if domain.nullable else _ends_of(domain)
+
+
+def _with_parts_of_days(value: Expression, columns: Mapping[str, Domain]) -> Expression:
+    """The value with parts of dates as constants, where the dates are of one day: of a range, most parts can be anything."""
+    match value:
+        case Call(function, (date,)) if function in _PARTS and isinstance(known := domain_of(date, columns), DateDomain | TimestampDomain):
+            first, last = days_of(known)
+            return Literal(_PARTS[function](to_date(first)), Kind.INTEGER) if first == last and not known.nullable else value
+        case Call(function, arguments):
+            return Call(function, tuple(_with_parts_of_days(argument, columns) for argument in arguments))
+        case _:
+            return value
 
 
 def _may_be(function: Function, left: Expression, right: Expression, columns: Mapping[str, Domain]) -> bool:
     """Whether a comparison can be true."""
-    try:
-        ends = [_ends_of(domain_of(side, columns)) for side in (left, right)]
-    except Refused:
-        return True
-    if None in ends:
+    domains = _domain(left, columns), _domain(right, columns)
+    ends = [_ends_of(domain) for domain in domains if domain is not None]
+    if len(ends) < len(domains) or None in ends:
         return True
     ((low, high), (other_low, other_high)) = (each for each in ends if each is not None)
     match function:
