@@ -31,7 +31,7 @@ from benchmarks.spent import Spent, spent
 
 from lapwing.catalog import Declaration, Settings, parse
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Engine, silent
+from lapwing.engines.base import BlockWrite, Engine, silent
 from lapwing.engines.duckdb import DuckDBEngine
 from lapwing.engines.postgres import PostgresEngine
 from lapwing.engines.postgres.prepare import schema_name
@@ -142,11 +142,7 @@ class Place:
         """One more day."""
         block = self.block_zero + day
         after = PreparedBlocks(self.block_zero, block)
-        return self.spent(
-            lambda: self.engine.write_blocks(
-                self.declaration, version=1, write=(block, block), after=after, ranking_key=RANKING_KEY, progress=silent
-            )
-        )
+        return self.spent(lambda: self.engine.write_blocks(1, BlockWrite(self.declaration, (block, block), after, RANKING_KEY)))
 
     def question(self, first: int, last: int) -> Spent:
         """A count of the rows of some days, once warm."""
