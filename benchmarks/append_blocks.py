@@ -2,6 +2,7 @@
 
     python -m benchmarks.append_blocks duckdb postgres                      # 10^7 rows in 100 blocks, then 100 more
     python -m benchmarks.append_blocks duckdb --rows 100_000_000 --appends 1 --memory-gigabytes 2
+    python -m benchmarks.append_blocks postgres --rows 1_000_000 --at-once  # and the same blocks in a version prepared at once
 
 Events come by the day, one file (or one load) for each day, as many each day. Persons are drawn anew for each row, by a law under which
 one of a million has one row in a hundred. CPU time is that of this process, which on DuckDB is the engine, and of the server's processes
@@ -30,7 +31,7 @@ from benchmarks.spent import Spent, spent
 
 from lapwing.catalog import Declaration, Settings, parse
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Engine, silent
+from lapwing.engines.base import BlockWrite, Engine, silent
 from lapwing.engines.duckdb import DuckDBEngine
 from lapwing.engines.postgres import PostgresEngine
 from lapwing.engines.postgres.prepare import schema_name
@@ -120,7 +121,7 @@ class Place:
     text: str
     add_days: Callable[[int, int], None]
     engine_cpu_seconds: Callable[[], float]
-    version_bytes: Callable[[], int]
+    version_bytes: Callable[[int], int]
     block_zero: int = field(default=to_days(FIRST_DAY))
 
     def spent(self, action: Callable[[], object]) -> Spent:
@@ -129,21 +130,19 @@ class Place:
         found = spent(action)
         return Spent(found.cpu_seconds + self.engine_cpu_seconds() - before, found.wall_seconds, found.peak_bytes)
 
-    def prepare(self, days: int) -> Spent:
+    def prepare(self, days: int, *, version: int = 1) -> Spent:
         """All days from nothing."""
         blocks = PreparedBlocks(self.block_zero, self.block_zero + days - 1)
         prepare = self.engine.prepare
-        return self.spent(lambda: prepare(self.declaration, self.text, version=1, ranking_key=RANKING_KEY, progress=silent, blocks=blocks))
+        return self.spent(
+            lambda: prepare(self.declaration, self.text, version=version, ranking_key=RANKING_KEY, progress=silent, blocks=blocks)
+        )
 
     def append(self, day: int) -> Spent:
         """One more day."""
         block = self.block_zero + day
         after = PreparedBlocks(self.block_zero, block)
-        return self.spent(
-            lambda: self.engine.write_blocks(
-                self.declaration, version=1, write=(block, block), after=after, ranking_key=RANKING_KEY, progress=silent
-            )
-        )
+        return self.spent(lambda: self.engine.write_blocks(1, BlockWrite(self.declaration, (block, block), after, RANKING_KEY)))
 
     def question(self, first: int, last: int) -> Spent:
         """A count of the rows of some days, once warm."""
@@ -167,8 +166,8 @@ def on_duckdb(directory: Path, *, rows: int, settings: Settings) -> Iterator[Pla
     state.mkdir()
     text = catalogue(engine="duckdb", connection="", source=f"{days}/*.parquet", rows=rows)
 
-    def version_bytes() -> int:
-        return sum(path.stat().st_blocks * 512 for path in state.rglob("*") if path.is_file())
+    def version_bytes(version: int) -> int:
+        return sum(path.stat().st_blocks * 512 for path in state.rglob("*") if path.is_file() and f"v{version:06d}" in str(path))
 
     add = lambda first, last: write_days(days, first, last, rows)  # noqa: E731
     yield Place("duckdb", DuckDBEngine(state, settings), parse(text), text, add, lambda: 0.0, version_bytes)
@@ -201,9 +200,9 @@ def on_postgres(directory: Path, *, rows: int, settings: Settings) -> Iterator[P
                 (directory / f"day-{day:05d}.parquet").unlink()
             ask(owner, "VACUUM (FREEZE, ANALYZE) shop.events")
 
-        def version_bytes() -> int:
+        def version_bytes(version: int) -> int:
             sizes = "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-            schema = schema_name(declaration.dataset.id, 1)
+            schema = schema_name(declaration.dataset.id, version)
             return int(ask(owner, f"{sizes} WHERE c.relkind = 'r' AND n.nspname = $1", [schema])[0][0])
 
         engine = PostgresEngine(declaration, settings, owner="user=events_owner")
@@ -217,39 +216,44 @@ def on_postgres(directory: Path, *, rows: int, settings: Settings) -> Iterator[P
 PLACES = {"duckdb": on_duckdb, "postgres": on_postgres}
 
 
-def measure(place: Place, *, blocks: int, appends: int) -> list[tuple[str, ...]]:
-    """Rows of the report."""
+def measure(place: Place, *, blocks: int, appends: int, at_once: bool = False) -> list[tuple[str, ...]]:
+    """Rows of the report; ``at_once`` also prepares all blocks from nothing as another version, to compare what both take of the disk."""
     place.add_days(0, blocks - 1)
     whole = place.prepare(blocks)
-    before = place.version_bytes()
-    rows: list[tuple[str, ...]] = [
-        (
-            place.name,
-            f"prepare {blocks} blocks",
-            f"{whole.cpu_seconds:.2f}",
-            f"{whole.wall_seconds:.2f}",
-            megabytes(whole.peak_bytes),
-            megabytes(before),
-        )
-    ]
+    before = place.version_bytes(1)
+    rows = [_row(place, f"prepare {blocks} blocks", whole, disk=before, is_peak=True)]
     costs: list[Spent] = []
     place.add_days(blocks, blocks + appends - 1)
-    for day in range(blocks, blocks + appends):
-        costs.append(place.append(day))
+    looks = sorted({max(1, appends // 10), max(1, appends // 2), appends})
+    grown: dict[int, int] = {}
+    for done in range(1, appends + 1):
+        costs.append(place.append(blocks + done - 1))
+        if done in looks:
+            grown[done] = place.version_bytes(1) - before
     share = [100 * cost.cpu_seconds / whole.cpu_seconds * blocks / 100 for cost in costs]
-    cpu = statistics.median(cost.cpu_seconds for cost in costs)
-    wall = statistics.median(cost.wall_seconds for cost in costs)
+    cpu, wall = (statistics.median(getattr(cost, name) for cost in costs) for name in ("cpu_seconds", "wall_seconds"))
     most = f"{statistics.median(share):.2f} % of a preparation of a hundred such blocks, at most {max(share):.2f} %"
-    grown = place.version_bytes() - before
-    rows.append((place.name, f"append a block ({most})", f"{cpu:.3f}", f"{wall:.3f}", "", megabytes(grown)))
-    expected = before * appends / blocks
-    rows.append((place.name, f"disk for {appends} appends, of that for as many blocks prepared", f"{grown / expected:.3f}", "", "", ""))
+    rows.append((place.name, f"append a block ({most})", f"{cpu:.3f}", f"{wall:.3f}", "", megabytes(grown[appends])))
+    for done in looks:
+        named = f"disk for {done} appends, of that for as many blocks prepared"
+        rows.append((place.name, named, f"{grown[done] * blocks / (before * done):.3f}", "", "", megabytes(grown[done])))
+    if at_once:
+        again = place.prepare(blocks + appends, version=2)
+        disk = place.version_bytes(2)
+        rows.append(_row(place, f"prepare {blocks + appends} blocks", again, disk=disk))
+        named = f"disk of the version that grew, of that of {blocks + appends} blocks prepared at once"
+        rows.append((place.name, named, f"{(before + grown[appends]) / disk:.3f}", "", "", ""))
     for days in sorted({1, min(30, blocks), blocks + appends}):
         asked = place.question(blocks + appends - days, blocks + appends - 1)
         rows.append(
             (place.name, f"count the rows of the last {days} blocks", f"{asked.cpu_seconds:.3f}", f"{asked.wall_seconds:.3f}", "", "")
         )
     return rows
+
+
+def _row(place: Place, what: str, found: Spent, *, disk: int, is_peak: bool = False) -> tuple[str, ...]:
+    peak = megabytes(found.peak_bytes) if is_peak else ""
+    return place.name, what, f"{found.cpu_seconds:.2f}", f"{found.wall_seconds:.2f}", peak, megabytes(disk)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -259,6 +263,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows that are prepared from nothing")
     parser.add_argument("--blocks", type=int, default=100)
     parser.add_argument("--appends", type=int, default=100)
+    parser.add_argument("--at-once", action="store_true", help="also prepare all blocks at once, to compare the disk")
     parser.add_argument("--memory-gigabytes", type=float, default=Settings().memory_limit_bytes / 2**30)
     parser.add_argument("--directory", type=Path, default=None, help="where the files are to be, for the time of the run")
     given = parser.parse_args(arguments)
@@ -269,7 +274,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             tempfile.TemporaryDirectory(prefix="lapwing-blocks-", dir=given.directory) as directory,
             PLACES[name](Path(directory), rows=given.rows // given.blocks, settings=settings) as place,
         ):
-            found = measure(place, blocks=given.blocks, appends=given.appends)
+            found = measure(place, blocks=given.blocks, appends=given.appends, at_once=given.at_once)
         table(f"{given.rows:,} rows in {given.blocks} blocks", ("engine", "what", "CPU s", "wall s", "peak MB", "disk MB"), found)
 
 

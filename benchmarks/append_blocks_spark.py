@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 
 from lapwing.catalog import Declaration, Settings, load
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Snapshot, silent
+from lapwing.engines.base import BlockWrite, Snapshot, silent
 from lapwing.engines.spark import SparkEngine
 from lapwing.engines.spark.sessions import LOCAL
 from lapwing.kernel.certify import certify
@@ -148,7 +148,7 @@ def run(directory: Path, *, rows: int, blocks: int, memory: str) -> None:
         engine.prepare(declaration, CATALOGUE, version=version, ranking_key=RANKING_KEY, progress=silent, blocks=held)
 
     def write(block: int, after: PreparedBlocks) -> None:
-        engine.write_blocks(declaration, version=2, write=(block, block), after=after, ranking_key=RANKING_KEY, progress=silent)
+        engine.write_blocks(2, BlockWrite(declaration, (block, block), after, RANKING_KEY))
 
     prepare(1, PreparedBlocks(FIRST, FIRST + 1))
     full = clock.time(f"full preparation of {blocks} blocks", lambda: prepare(2, PreparedBlocks(FIRST, last)))

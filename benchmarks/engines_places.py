@@ -228,20 +228,37 @@ def _load(owner: Any, table: str, path: Path) -> None:
 
 
 def _server_cpu_seconds(cluster: Cluster) -> float:
-    """All that the server and its children took: those that ended (parallel workers) are counted by the server that waited for them."""
+    """All that the server and its children took; those that ended (parallel workers) are counted by the server that waited for them.
+
+    A child ends after its connection: read again until none was waited for meanwhile. It then counts once, here or there.
+    """
     assert cluster.server is not None
-    return _cpu_seconds(cluster.server.pid, ended=True) + sum(
-        _cpu_seconds(process) for process in cluster.children() if process != cluster.server.pid
-    )
+    server, waited, running = cluster.server.pid, -1.0, 0.0
+    while True:
+        own, ended = _cpu_seconds(server)
+        if ended == waited:
+            return own + ended + running
+        waited, running = ended, sum(sum(_cpu_seconds(child)) for child in _children(server))
 
 
-def _cpu_seconds(process: int, *, ended: bool = False) -> float:
+def _children(process: int) -> list[int]:
+    """Children that nobody waited for yet, those that ended included."""
+    listed = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())
+    return [child for child in listed if (fields := _stat(child)) and int(fields[1]) == process]
+
+
+def _cpu_seconds(process: int) -> tuple[float, float]:
+    """Its own, and of its children that it waited for."""
+    fields = _stat(process)
+    return (sum(map(int, fields[11:13])) / _TICKS, sum(map(int, fields[13:15])) / _TICKS) if fields else (0.0, 0.0)
+
+
+def _stat(process: int) -> list[str]:
+    """What the system says of a process, from its state on; nothing if it is gone."""
     try:
-        fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     except OSError:
-        return 0.0
-    own, children = int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
-    return (own + (children if ended else 0)) / _TICKS
+        return []
 
 
 def _peak_bytes(process: int) -> int:
@@ -287,7 +304,7 @@ def on_spark(world: World, *, rows: int, settings: Settings) -> Iterator[Place]:
             sources=(f"{world.visits}/*.parquet", str(world.members)),
             connections={},
             run_bare=lambda sql: session.sql(sql).toArrow(),
-            engine_cpu_seconds=lambda: _cpu_seconds(java),
+            engine_cpu_seconds=lambda: _cpu_seconds(java)[0],
             engine_peak_bytes=lambda: _peak_bytes(java),
             load_more=lambda _path: None,
             bytes_of=version_bytes,

@@ -21,7 +21,7 @@ def test_every_figure_is_measured(name: str) -> None:
         tempfile.TemporaryDirectory(prefix=f"lapwing-blocks-{name}-") as directory,
         PLACES[name](Path(directory), rows=500, settings=Settings()) as place,
     ):
-        rows = measure(place, blocks=3, appends=2)
-        assert place.engine.prepared_blocks(1) is not None
-    assert [row[0] for row in rows] == [name] * 6
+        rows = measure(place, blocks=3, appends=2, at_once=True)
+        assert place.engine.prepared_blocks(1) == place.engine.prepared_blocks(2) is not None
+    assert [row[0] for row in rows] == [name] * 9
     assert all(float(row[2]) > 0 for row in rows)

@@ -161,7 +161,7 @@ KILLED = """
 import os, signal, sys
 from lapwing.catalog import Settings, load
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import silent
+from lapwing.engines.base import BlockWrite
 from lapwing.engines.duckdb import DuckDBEngine, block_writing as writing
 def killed(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -170,7 +170,7 @@ directory, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 engine = DuckDBEngine(__import__("pathlib").Path(directory) / ".lapwing", Settings())
 declaration = load(directory + "/lapwing.toml")
 after = PreparedBlocks(first, last).with_corrections(first, first)
-engine.write_blocks(declaration, version=1, write=(first, last), after=after, ranking_key=b"g" * 32, progress=silent)
+engine.write_blocks(1, BlockWrite(declaration, (first, last), after, b"g" * 32))
 """
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from lapwing.errors import CatalogueError, LedgerError, Refused
-from lapwing.kernel.accounting import budget_for
+from lapwing.kernel.accounting import Account, budget_for
+from lapwing.kernel.blocks import exchange_cost
 from lapwing.ledger.connect import DATABASE_VARIABLE
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
@@ -35,10 +36,13 @@ from tests.kept.kept import (
     version_again,
 )
 from tests.kept.server import put_back
+from tests.kept.with_blocks import assert_becomes_blocks, declare_blocks
 from tests.ledger.cluster import MONITOR_ROLE, SECOND_ROLE, Cluster
 
 DATABASE = "kept"
 INDEX = index_of(ON_SERVER)
+LARGER = Fraction(1_000)
+"""An epsilon of which four times what was spent leaves much."""
 
 
 @pytest.fixture
@@ -57,6 +61,16 @@ def problems(cluster: Cluster, kept: Kept) -> tuple[str, ...]:
     [report] = verified(cluster.dsn(DATABASE, role=MONITOR_ROLE), anchors=[kept.anchors], names=[INDEX["source_id"]])
     assert report.anchored_entries is not None
     return report.problems
+
+
+def approve_all(cluster: Cluster, kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second owner approves what was proposed."""
+    with monkeypatch.context() as second:
+        second.setenv(DATABASE_VARIABLE, cluster.dsn(DATABASE, role=SECOND_ROLE))
+        with kept.curator() as curator:
+            assert isinstance(curator.ledger, PostgresLedger)
+            for waiting in reversed([one for one in policy.proposals(curator.ledger) if one.state == "open"]):
+                policy.approve(curator.ledger, waiting.proposal_id, by="piet")
 
 
 def change(cluster: Cluster, statement: str) -> None:
@@ -149,3 +163,33 @@ def test_a_missing_end_is_noticed(shared_cluster: Cluster, kept: Kept) -> None:
     with pytest.raises(LedgerError) as damaged, kept.curator() as curator:
         curator.balance()
     assert damaged.value.code == "ledger-damaged"
+
+
+def test_blocks_of_time_are_refused_while_the_budget_does_not_hold_what_they_inherit(kept: Kept) -> None:
+    kept.accept()
+    with kept.curator() as curator:
+        spent = curator.balance().spent
+        assert exchange_cost(spent, 2, Account.APPROXIMATE).loss > curator.balance().budget.loss_total
+    declare_blocks(kept)
+    with kept.curator() as curator:
+        with pytest.raises(CatalogueError) as refusal:
+            curator.prepare(override=REASON)
+        assert refusal.value.code == "blocks-overspent"
+        assert curator.balance().spent == spent and curator.ledger.blocks() is None
+
+
+def test_blocks_of_time_are_given_once_two_owners_have_raised_the_budget(
+    shared_cluster: Cluster, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.accept()
+    with kept.curator() as curator:
+        assert isinstance(curator.ledger, PostgresLedger)
+        declared = curator.declaration.declared_budget
+        larger = budget_for(epsilon=LARGER, delta=declared.delta, delta_keys_share=declared.delta_keys_share)
+        for propose in (policy.propose_ceiling, policy.propose_budget):
+            propose(curator.ledger, larger, by="olga", reason="visits grow")
+            approve_all(shared_cluster, kept, monkeypatch)
+    change_catalogue(kept, "\nepsilon = 110\n", f"\nepsilon = {LARGER}\n")
+    change_catalogue(kept, "ceiling = { epsilon = 120 }", f"ceiling = {{ epsilon = {LARGER} }}")
+    assert_becomes_blocks(kept, analyst=INDEX["analyst"])
+    assert problems(shared_cluster, kept) == ()

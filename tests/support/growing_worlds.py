@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from lapwing.catalog import Declaration, Settings, load, parse
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Engine, Snapshot, silent
+from lapwing.engines.base import BlockWrite, Engine, Snapshot, silent
 from lapwing.engines.duckdb import DuckDBEngine, DuckDBSnapshot
 from lapwing.engines.postgres import PostgresEngine, PostgresSnapshot
 from lapwing.engines.postgres.prepare import schema_name
@@ -219,9 +219,7 @@ class Growing:
         self.engine.prepare(self.sources.declaration, text, version=version, ranking_key=KEY, progress=silent, **{"blocks": blocks, **more})
 
     def write(self, version: int, write: tuple[int, int], after: PreparedBlocks, **more: Any) -> None:
-        self.engine.write_blocks(
-            self.sources.declaration, version=version, write=write, after=after, ranking_key=KEY, **{"progress": silent, **more}
-        )
+        self.engine.write_blocks(version, BlockWrite(self.sources.declaration, write, after, KEY, **more))
 
     def open(self, version: int) -> Snapshot:
         return self.engine.open(version, ranking_key=KEY)

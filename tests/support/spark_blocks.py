@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from lapwing.audit.runs import RANKING_KEY
 from lapwing.catalog import Declaration, load
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Snapshot, silent
+from lapwing.engines.base import BlockWrite, Snapshot, silent
 from lapwing.engines.losses import Witness
 from lapwing.engines.spark import SparkEngine
 from lapwing.engines.spark.block_folders import WrittenFolders
@@ -144,9 +144,7 @@ class Visits:
 
     def write(self, write: tuple[int, int], after: PreparedBlocks, *, version: int = 1, witness: Witness | None = None) -> None:
         """Write blocks of a version."""
-        self.engine.write_blocks(
-            self.declaration, version=version, write=write, after=after, ranking_key=RANKING_KEY, progress=silent, witness=witness
-        )
+        self.engine.write_blocks(version, BlockWrite(self.declaration, write, after, RANKING_KEY, witness=witness))
         self.held[version] = after
 
     def append(self, first: int, last: int, *, version: int = 1) -> None:

@@ -15,7 +15,7 @@ from lapwing.audit.block_worlds import DECEMBER, FEBRUARY, JANUARY, JULY
 from lapwing.audit.runs import RANKING_KEY
 from lapwing.catalog import Declaration, Settings
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Snapshot, silent
+from lapwing.engines.base import BlockWrite, Snapshot, silent
 from lapwing.engines.duckdb import DuckDBEngine
 
 KINDS_OF_ROWS = 3
@@ -36,7 +36,7 @@ def grown_in_duckdb(declaration: Declaration) -> Snapshot:
             pq.write_table(pa.Table.from_pylist(listed, schema=rows.schema), declaration.source_path(declaration.table(name)))
 
     def write(first: int, last: int, after: PreparedBlocks) -> PreparedBlocks:
-        engine.write_blocks(declaration, version=1, write=(first, last), after=after, ranking_key=RANKING_KEY, progress=silent)
+        engine.write_blocks(1, BlockWrite(declaration, (first, last), after, RANKING_KEY))
         return after
 
     (declaration.directory / ".lapwing").mkdir(mode=0o700)

@@ -90,7 +90,7 @@ def facts(
 
 
 def blocks_of_table(table: TableDecl) -> tuple[int, int]:
-    """The first and the last block that the declared times of a table lie in."""
+    """The first and the last block that rows of a table can be in, by its declared times."""
     assert table.blocks is not None, "only tables with blocks have some"
     return blocks_of_domain(table.blocks, table.column(table.blocks.column).domain)
 

@@ -11,7 +11,7 @@ from datetime import date
 from lapwing.catalog import Declaration
 from lapwing.catalog.blocks import BlocksDecl, PreparedBlocks
 from lapwing.catalog.facts import blocks_of_table
-from lapwing.engines.base import Engine, Progress
+from lapwing.engines.base import BlockWrite, Engine, Progress
 from lapwing.engines.losses import Witness
 from lapwing.engines.state import StateDirectory
 from lapwing.errors import BudgetRefused, CatalogueError, PreparationError, Refused
@@ -185,8 +185,7 @@ def write_closed(
         after = held.with_corrections(*write)
     if after == held:
         return None
-    key = state.ranking_key()
-    engine.write_blocks(declaration, version=version, write=write, after=after, ranking_key=key, progress=progress, witness=witness)
+    engine.write_blocks(version, BlockWrite(declaration, write, after, state.ranking_key(), progress, witness))
     state.remember_blocks(version, after)
     days = days_of_block(write[0], declared.every)[0], days_of_block(write[1], declared.every)[1]
     named = f"{to_date(days[0])} to {to_date(days[1])}" if write[0] <= write[1] else "none"

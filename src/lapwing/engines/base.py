@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from lapwing.catalog import Declaration
@@ -21,6 +21,25 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 def silent(_what: str, _done: int, _total: int) -> None:
     """A progress callback that does nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockWrite:
+    """Blocks of time that are to be written to a version, and what that takes."""
+
+    declaration: Declaration
+    blocks: tuple[int, int]
+    """The first and the last; none if the first is behind the last."""
+    after: PreparedBlocks
+    """What the version holds afterwards."""
+    ranking_key: bytes = field(repr=False)
+    progress: Progress = silent
+    witness: Witness | None = None
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there are blocks to be written."""
+        return self.blocks[0] <= self.blocks[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,22 +123,12 @@ class Engine(Protocol):
         """The blocks of time whose rows a version holds; None of a version without blocks."""
         ...
 
-    def write_blocks(
-        self,
-        declaration: Declaration,
-        *,
-        version: int,
-        write: tuple[int, int],
-        after: PreparedBlocks,
-        ranking_key: bytes,
-        progress: Progress,
-        witness: Witness | None = None,
-    ) -> None:
-        """Write the rows of the blocks ``write`` (first and last) of a version, from the sources; it then holds the blocks ``after``.
+    def write_blocks(self, version: int, write: BlockWrite) -> None:
+        """Write the rows of some blocks of a version, from the sources; it then holds the blocks ``write.after``.
 
         Blocks that were there before are replaced (a correction); rows of blocks before ``after.first`` are deleted. All other rows of the
-        version stay where they are, untouched. Nothing is written if ``write`` is empty (the first behind the last). It happens whole or
-        not at all, for readers too: a snapshot opened before keeps its blocks or, where they are gone, refuses in ``check``.
+        version stay where they are, untouched. It happens whole or not at all, for readers too: a snapshot opened before keeps its blocks
+        or, where they are gone, refuses in ``check``.
         """
         ...
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from lapwing.catalog import Declaration, TableDecl
-from lapwing.catalog.blocks import PreparedBlocks, blocks_of_domain, number_of_block
+from lapwing.catalog.blocks import PreparedBlocks, number_of_block
+from lapwing.catalog.facts import blocks_of_table
 from lapwing.engines.prepare import SourceTable, clean_column, rows_near
 from lapwing.errors import PreparationError
 from lapwing.kernel.blocks import reach_of
@@ -25,12 +26,6 @@ def tables_with_blocks(declaration: Declaration) -> tuple[TableDecl, ...]:
     return tuple(table for table in declaration.tables if table.blocks is not None)
 
 
-def declared_blocks(table: TableDecl) -> tuple[int, int]:
-    """The first and the last block that rows of a table can be in."""
-    assert table.blocks is not None
-    return blocks_of_domain(table.blocks, table.column(table.blocks.column).domain)
-
-
 def common_blocks(some: tuple[int, int], others: tuple[int, int]) -> tuple[int, int]:
     """The blocks that two ranges share; the first is behind the last if they share none."""
     return max(some[0], others[0]), min(some[1], others[1])
@@ -38,7 +33,7 @@ def common_blocks(some: tuple[int, int], others: tuple[int, int]) -> tuple[int, 
 
 def blocks_held(table: TableDecl, prepared: PreparedBlocks) -> tuple[int, int]:
     """The blocks of a table that a version holds."""
-    return common_blocks(declared_blocks(table), (prepared.first, prepared.last))
+    return common_blocks(blocks_of_table(table), (prepared.first, prepared.last))
 
 
 def rows_in_blocks(

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
 from lapwing.catalog import ColumnDecl, Declaration, RowUnit, TableDecl, UnitPath
-from lapwing.engines.block_rows import SOURCE_BLOCK, common_blocks, declared_blocks, rows_in_blocks, rows_without_block_query
+from lapwing.catalog.facts import blocks_of_table
+from lapwing.engines.block_rows import SOURCE_BLOCK, common_blocks, rows_in_blocks, rows_without_block_query
 from lapwing.engines.prepare import SourceTable, clean_column, link_key, raw_column, unit_links
 from lapwing.engines.reading import outside, undeclared
 from lapwing.kernel.domains import DateDomain, TimestampDomain
@@ -125,7 +126,7 @@ def witnessed(
             if tables is None:
                 query = rows_without_block_query(table, sources[table.name], facts.table(table.name).columns, dialect)
                 untimed, in_source = (int(count) for count in ask(query)[0])
-            written = declared_blocks(table) if blocks is None else common_blocks(declared_blocks(table), blocks)
+            written = blocks_of_table(table) if blocks is None else common_blocks(blocks_of_table(table), blocks)
             rows = rows_in_blocks(table, sources[table.name], facts.table(table.name).columns, written, dialect)
             read = {**sources, table.name: rows}
         losses = _table_losses(table, declaration, read, facts, dialect, ask)

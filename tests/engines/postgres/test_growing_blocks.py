@@ -11,7 +11,7 @@ import pytest
 
 from lapwing.catalog import Declaration, Settings, parse
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import silent
+from lapwing.engines.base import BlockWrite, silent
 from lapwing.engines.postgres import PostgresEngine
 from lapwing.engines.postgres.block_writing import write_version_blocks
 from lapwing.engines.postgres.prepare import schema_name
@@ -44,9 +44,7 @@ class Months:
         return blocks
 
     def write(self, first: int, last: int, after: PreparedBlocks) -> None:
-        self.engine.write_blocks(
-            self.declaration, version=1, write=(MONTH + first, MONTH + last), after=after, ranking_key=KEY, progress=silent
-        )
+        self.engine.write_blocks(1, BlockWrite(self.declaration, (MONTH + first, MONTH + last), after, KEY))
 
     def as_owner(self, sql: str) -> list[tuple[Any, ...]]:
         with self.place.as_owner() as connection:
@@ -136,15 +134,8 @@ def test_what_fails_in_the_middle_changes_nothing(months: Months) -> None:
         raise KeyboardInterrupt
 
     with months.place.as_owner() as owner, pytest.raises(KeyboardInterrupt):
-        write_version_blocks(
-            owner,
-            months.declaration,
-            schema=months.schema,
-            write=(MONTH + 1, MONTH + 3),
-            after=PreparedBlocks(held.first, held.last + 1).with_corrections(MONTH + 1, MONTH + 3),
-            ranking_key=KEY,
-            settings=Settings(),
-            progress=progress,
-        )
+        after = PreparedBlocks(held.first, held.last + 1).with_corrections(MONTH + 1, MONTH + 3)
+        write = BlockWrite(months.declaration, (MONTH + 1, MONTH + 3), after, KEY, progress)
+        write_version_blocks(owner, write, schema=months.schema, settings=Settings())
     assert months.as_owner(state) == before
     assert months.engine.prepared_blocks(1) == held

@@ -16,7 +16,7 @@ from lapwing.audit.block_shapes import block_shapes
 from lapwing.audit.block_worlds import declare_blocks, random_block_world
 from lapwing.audit.runs import RANKING_KEY, prepare_in_duckdb
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Snapshot, silent
+from lapwing.engines.base import BlockWrite, Snapshot, silent
 from lapwing.engines.losses import TableLosses
 from lapwing.engines.spark import SparkSnapshot, block_writing, stored
 from lapwing.engines.spark import sources as spark_sources
@@ -288,7 +288,7 @@ def test_exact_results_are_those_of_duckdb(tmp_path: Path) -> None:
     engine.prepare(declared, text, version=1, ranking_key=RANKING_KEY, progress=silent, blocks=start)
     for write in ((first + 3, first + 5), (first + 6, last)):
         after = PreparedBlocks(first, write[1])
-        engine.write_blocks(declared, version=1, write=write, after=after, ranking_key=RANKING_KEY, progress=silent)
+        engine.write_blocks(1, BlockWrite(declared, write, after, RANKING_KEY))
     opened = engine.open(1, ranking_key=RANKING_KEY)
     for name in SAME_AS_DUCKDB:
         ours, theirs = (certify(SHAPES[name](each.facts), each.facts) for each in (opened, expected))

@@ -13,7 +13,7 @@ from lapwing.audit.block_shapes import block_shapes
 from lapwing.audit.block_worlds import DAYS, block_number, declare_blocks, random_block_world
 from lapwing.catalog import Declaration, Settings
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Engine, Snapshot, silent
+from lapwing.engines.base import BlockWrite, Engine, Snapshot, silent
 from lapwing.engines.duckdb import DuckDBEngine, DuckDBSnapshot
 from lapwing.engines.postgres import PostgresEngine
 from lapwing.kernel.accounting import Account
@@ -38,7 +38,7 @@ def _grown(engine: Engine, declaration: Declaration, text: str) -> Snapshot:
     engine.prepare(declaration, text, version=1, ranking_key=KEY, progress=silent, blocks=held)
     for first, last in ((FIRST + 1, FIRST + 1), (FIRST + 2, FIRST + 5), (FIRST + 6, LAST)):
         held = PreparedBlocks(FIRST, last)
-        engine.write_blocks(declaration, version=1, write=(first, last), after=held, ranking_key=KEY, progress=silent)
+        engine.write_blocks(1, BlockWrite(declaration, (first, last), held, KEY))
     return engine.open(1, ranking_key=KEY)
 
 

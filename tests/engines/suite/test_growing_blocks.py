@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Snapshot
+from lapwing.engines.base import BlockWrite, Snapshot
 from lapwing.engines.losses import TableLosses
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.block_calendar import Period
@@ -295,12 +295,6 @@ def test_a_table_that_is_declared_in_another_way_gets_no_rows(growing_on: Growin
     from lapwing.catalog import parse
 
     with pytest.raises(PreparationError) as refused:
-        world.engine.write_blocks(
-            parse(changed),
-            version=1,
-            write=(held.last + 1, held.last + 1),
-            after=PreparedBlocks(held.first, held.last + 1),
-            ranking_key=b"g" * 32,
-            progress=lambda *_: None,
-        )
+        after = PreparedBlocks(held.first, held.last + 1)
+        world.engine.write_blocks(1, BlockWrite(parse(changed), (after.last, after.last), after, b"g" * 32))
     assert refused.value.code == "version-mismatch"

@@ -12,7 +12,7 @@ import duckdb
 
 from lapwing.catalog import Declaration, Settings, TableDecl
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Progress
+from lapwing.engines.base import BlockWrite, Progress
 from lapwing.engines.block_rows import (
     blocks_held,
     common_blocks,
@@ -34,7 +34,7 @@ from lapwing.engines.duckdb.block_files import (
 from lapwing.engines.duckdb.files import TableFiles, are_unchanged, file_states
 from lapwing.engines.duckdb.session import begin_session
 from lapwing.engines.duckdb.sources import source
-from lapwing.engines.losses import Witness, witnessed
+from lapwing.engines.losses import witnessed
 from lapwing.engines.prepare import SourceTable, private_table, require_rows_max
 from lapwing.errors import PreparationError
 from lapwing.kernel.facts import Facts
@@ -135,52 +135,41 @@ def prepare_blocks(
     write_index(folder, writer.index(blocks))
 
 
-def write_blocks(
-    declaration: Declaration,
-    prepared: Declaration,
-    facts: Facts,
-    version: Path,
-    *,
-    write: tuple[int, int],
-    after: PreparedBlocks,
-    ranking_key: bytes,
-    settings: Settings,
-    progress: Progress,
-    witness: Witness | None,
-) -> None:
+def write_blocks(write: BlockWrite, prepared: Declaration, facts: Facts, version: Path, settings: Settings) -> None:
     """Write blocks to the version at a path, ``prepared`` with these facts. New files first, then the index, then old files go."""
-    folder = blocks_folder(version)
+    declaration, folder = write.declaration, blocks_folder(version)
     before = read_index(folder)
     require_same_tables(declaration, prepared)
-    require_follows(before.prepared, after, write)
+    require_follows(before.prepared, write.after, write.blocks)
     remove_others(folder, before)
-    tables = tables_with_blocks(declaration) if write[0] <= write[1] else ()
+    tables = tables_with_blocks(declaration) if write.is_any else ()
     states = {table.name: TableFiles(file_states(declaration, table), {}) for table in tables}
     try:
         with _working(settings, folder) as connection:
             sources = {table.name: source(connection, declaration, table) for table in tables}
             witnessed(
-                witness,
+                write.witness,
                 declaration,
                 sources,
                 facts,
                 DUCKDB,
                 lambda sql: connection.execute(sql).fetchall(),
                 tables=tables,
-                blocks=write,
+                blocks=write.blocks,
             )
-            writer = BlockFiles(connection, declaration, facts, folder, ranking_key=ranking_key, settings=settings, write=before.writes + 1)
+            number, key = before.writes + 1, write.ranking_key
+            writer = BlockFiles(connection, declaration, facts, folder, ranking_key=key, settings=settings, write=number)
             for table in tables:
-                writer.write(table, sources, common_blocks(blocks_held(table, after), write), progress)
+                writer.write(table, sources, common_blocks(blocks_held(table, write.after), write.blocks), write.progress)
         if not are_unchanged(states):
             raise PreparationError("source-changing", "a file changed while it was read", hint="try again when it is at rest")
-        index = before.after(after, write, writer.files, writer.read)
+        index = before.after(write.after, write.blocks, writer.files, writer.read)
         write_index(folder, index)
     except BaseException:
         remove_others(folder, read_index(folder))
         raise
     remove_others(folder, index)
-    progress("done", 1, 1)
+    write.progress("done", 1, 1)
 
 
 def late_rows(declaration: Declaration, facts: Facts, version: Path, settings: Settings) -> dict[str, int]:

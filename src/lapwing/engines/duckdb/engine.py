@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lapwing.catalog import Declaration, Preparation, Settings, parse
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Progress, Snapshot
+from lapwing.engines.base import BlockWrite, Progress, Snapshot
 from lapwing.engines.duckdb.append import append_snapshot
 from lapwing.engines.duckdb.block_files import blocks_folder
 from lapwing.engines.duckdb.block_writing import late_rows, write_blocks
@@ -77,32 +77,11 @@ class DuckDBEngine:
         self._require(version)
         return stored_blocks(self.path(version), self._settings)
 
-    def write_blocks(
-        self,
-        declaration: Declaration,
-        *,
-        version: int,
-        write: tuple[int, int],
-        after: PreparedBlocks,
-        ranking_key: bytes,
-        progress: Progress,
-        witness: Witness | None = None,
-    ) -> None:
-        """Write blocks of time of a version, which then holds the blocks ``after``."""
+    def write_blocks(self, version: int, write: BlockWrite) -> None:
+        """Write blocks of time of a version, which then holds the blocks ``write.after``."""
         self._require(version)
         prepared, facts = stored_declaration(self.path(version), self._settings)
-        write_blocks(
-            declaration,
-            prepared,
-            facts,
-            self.path(version),
-            write=write,
-            after=after,
-            ranking_key=ranking_key,
-            settings=self._settings,
-            progress=progress,
-            witness=witness,
-        )
+        write_blocks(write, prepared, facts, self.path(version), self._settings)
 
     def late_rows(self, declaration: Declaration, version: int) -> dict[str, int]:
         """How many more rows than were read the sources have now in the blocks that the version holds, by table: exact, for the owner."""

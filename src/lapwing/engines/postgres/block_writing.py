@@ -14,7 +14,7 @@ from typing import Any
 from lapwing.catalog import Declaration, Settings, TableDecl, parse
 from lapwing.catalog.blocks import PreparedBlocks
 from lapwing.catalog.facts import facts as declared_facts
-from lapwing.engines.base import Progress
+from lapwing.engines.base import BlockWrite
 from lapwing.engines.block_rows import (
     blocks_held,
     common_blocks,
@@ -24,7 +24,7 @@ from lapwing.engines.block_rows import (
     rows_by_block_query,
     tables_with_blocks,
 )
-from lapwing.engines.losses import Witness, witnessed
+from lapwing.engines.losses import witnessed
 from lapwing.engines.postgres.prepare import (
     META,
     PAGES_PER_RANGE,
@@ -46,19 +46,9 @@ from lapwing.render.postgres import POSTGRES
 from lapwing.render.relations import BLOCK, RANK, UNIT
 
 
-def write_version_blocks(
-    connection: Connection,
-    declaration: Declaration,
-    *,
-    schema: str,
-    write: tuple[int, int],
-    after: PreparedBlocks,
-    ranking_key: bytes,
-    settings: Settings,
-    progress: Progress,
-    witness: Witness | None = None,
-) -> None:
-    """Write the rows of the blocks ``write`` of the version in ``schema``, which then holds the blocks ``after``."""
+def write_version_blocks(connection: Connection, write: BlockWrite, *, schema: str, settings: Settings) -> None:
+    """Write the rows of blocks of the version in ``schema``, which then holds the blocks ``write.after``."""
+    declaration = write.declaration
     emptied: dict[str, list[int]] = {}
     with owners_words(), transaction(connection, settings, read_only=False):
         meta, prepared, facts = _version(connection, schema, settings)
@@ -66,26 +56,28 @@ def write_version_blocks(
         if before is None:
             raise PreparationError("version-mismatch", "this version was not prepared by blocks", hint="prepare a new version")
         require_same_tables(declaration, prepared)
-        require_follows(before, after, write)
+        require_follows(before, write.after, write.blocks)
         tables = tables_with_blocks(declaration)
-        written = {table.name: common_blocks(blocks_held(table, after), write) for table in tables}
+        written = {table.name: common_blocks(blocks_held(table, write.after), write.blocks) for table in tables}
         sources = {
             table.name: source_table(connection, declaration, table, near=written[table.name])
             for table in tables
             if _is_any(written[table.name])
         }
         reading = [table for table in tables if table.name in sources]
-        witnessed(witness, declaration, sources, facts, POSTGRES, lambda sql: ask(connection, sql), tables=reading, blocks=write)
+        witnessed(
+            write.witness, declaration, sources, facts, POSTGRES, lambda sql: ask(connection, sql), tables=reading, blocks=write.blocks
+        )
         for done, table in enumerate(tables):
-            progress(table.name, done, len(tables))
-            emptied[table.name] = _delete(connection, table, schema, before, after, written[table.name])
+            write.progress(table.name, done, len(tables))
+            emptied[table.name] = _delete(connection, table, schema, before, write.after, written[table.name])
             if table.name in sources:
-                _insert(connection, table, declaration, sources, facts, schema, written[table.name], ranking_key=ranking_key)
-        meta["blocks"] = after.body()
+                _insert(connection, table, declaration, sources, facts, schema, written[table.name], ranking_key=write.ranking_key)
+        meta["blocks"] = write.after.body()
         ask(connection, f"UPDATE {quoted(schema)}.{META} SET body = $1", [json.dumps(meta)])
     with owners_words():
         _tidy(connection, emptied, schema)
-    progress("done", 1, 1)
+    write.progress("done", 1, 1)
 
 
 def rows_more(connection: Connection, declaration: Declaration, *, schema: str, settings: Settings) -> dict[str, int]:

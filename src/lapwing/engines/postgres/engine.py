@@ -7,7 +7,7 @@ import re
 
 from lapwing.catalog import Declaration, Preparation, Settings
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Progress, Snapshot
+from lapwing.engines.base import BlockWrite, Progress, Snapshot
 from lapwing.engines.losses import Witness
 from lapwing.engines.postgres.append import append_version
 from lapwing.engines.postgres.block_writing import rows_more, write_version_blocks
@@ -102,31 +102,11 @@ class PostgresEngine:
         with transaction(self._reader(), self._settings, read_only=True) as connection:
             return PreparedBlocks.of(stored_meta(connection, schema_name(self._source_id, version)).get("blocks"))
 
-    def write_blocks(
-        self,
-        declaration: Declaration,
-        *,
-        version: int,
-        write: tuple[int, int],
-        after: PreparedBlocks,
-        ranking_key: bytes,
-        progress: Progress,
-        witness: Witness | None = None,
-    ) -> None:
-        """Write blocks of time of a version as the owner; the version then holds the blocks ``after``."""
+    def write_blocks(self, version: int, write: BlockWrite) -> None:
+        """Write blocks of time of a version as the owner; the version then holds the blocks ``write.after``."""
         self._require(version)
         with self._as_owner() as connection:
-            write_version_blocks(
-                connection,
-                declaration,
-                schema=schema_name(self._source_id, version),
-                write=write,
-                after=after,
-                ranking_key=ranking_key,
-                settings=self._settings,
-                progress=progress,
-                witness=witness,
-            )
+            write_version_blocks(connection, write, schema=schema_name(self._source_id, version), settings=self._settings)
 
     def late_rows(self, declaration: Declaration, version: int) -> dict[str, int]:
         """How many more rows than were read the sources have now in the blocks that the version holds, by table: exact, for the owner."""

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lapwing.catalog import Declaration, Settings, TableDecl
-from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Progress
+from lapwing.engines.base import BlockWrite
 from lapwing.engines.block_rows import (
     blocks_held,
     common_blocks,
@@ -20,7 +19,7 @@ from lapwing.engines.block_rows import (
     rows_by_block_query,
     tables_with_blocks,
 )
-from lapwing.engines.losses import Witness, witnessed
+from lapwing.engines.losses import witnessed
 from lapwing.engines.prepare import SourceTable, private_table, require_rows_max
 from lapwing.engines.spark.block_folders import IN_BLOCK, WrittenFolders, remove_others, rows_written, write_folder
 from lapwing.engines.spark.sources import SourceFiles, are_unchanged, is_path, source_files, source_table
@@ -90,38 +89,25 @@ def rows_read(session: SparkSession, table: TableDecl, source: SourceTable, fact
     return {int(row[0]): int(row[1]) for row in session.sql(query).collect()}
 
 
-def write_blocks(
-    session: SparkSession,
-    declaration: Declaration,
-    directory: Path,
-    *,
-    version: int,
-    write: tuple[int, int],
-    after: PreparedBlocks,
-    ranking_key: bytes,
-    settings: Settings,
-    progress: Progress,
-    witness: Witness | None,
-) -> None:
+def write_blocks(session: SparkSession, write: BlockWrite, directory: Path, *, version: int, settings: Settings) -> None:
     """Write blocks of a version. New folders first, then the file that names them, then old folders go."""
     stored, rows = read_marker(directory, version), rows_path(directory, version)
-    before = stored.index()
-    require_same_tables(declaration, stored.declaration(settings))
-    require_follows(before.prepared, after, write)
+    before, facts = stored.index(), stored.facts(settings)
+    require_same_tables(write.declaration, stored.declaration(settings))
+    require_follows(before.prepared, write.after, write.blocks)
     remove_others(rows, before)
-    partitions = stored.buckets
     writer = BlockWriter(
         session,
-        declaration,
-        stored.facts(settings),
+        write.declaration,
+        facts,
         rows,
-        ranking_key=ranking_key,
-        partitions=partitions,
+        ranking_key=write.ranking_key,
+        partitions=stored.buckets,
         write=before.writes + 1,
     )
     try:
-        files = _write(session, declaration, stored, writer, write, after, settings, progress, witness) if write[0] <= write[1] else {}
-        index = before.after(after, write, writer.held, writer.read, files)
+        files = _write(session, write, stored, facts, writer) if write.is_any else {}
+        index = before.after(write.after, write.blocks, writer.held, writer.read, files)
         write_marker(directory, replace(stored, blocks=index.body()))
     except BaseException as error:
         writer.remove()
@@ -130,26 +116,16 @@ def write_blocks(
         # The owner made this call and sees the engine's own words; nothing of it reaches an analyst.
         raise PreparationError("preparation-failed", f"the engine could not read the source: {error}") from error
     remove_others(rows, index)
-    progress("done", 1, 1)
+    write.progress("done", 1, 1)
 
 
-def _write(
-    session: SparkSession,
-    declaration: Declaration,
-    stored: Stored,
-    writer: BlockWriter,
-    write: tuple[int, int],
-    after: PreparedBlocks,
-    settings: Settings,
-    progress: Progress,
-    witness: Witness | None,
-) -> dict[str, SourceFiles]:
-    tables, facts = tables_with_blocks(declaration), stored.facts(settings)
+def _write(session: SparkSession, write: BlockWrite, stored: Stored, facts: Facts, writer: BlockWriter) -> dict[str, SourceFiles]:
+    declaration, tables = write.declaration, tables_with_blocks(write.declaration)
     files, sources = sources_of_blocks(session, declaration, stored.index())
-    witnessed(witness, declaration, sources, facts, SPARK, lambda sql: session.sql(sql).collect(), tables=tables, blocks=write)
+    witnessed(write.witness, declaration, sources, facts, SPARK, lambda sql: session.sql(sql).collect(), tables=tables, blocks=write.blocks)
     for done, table in enumerate(tables):
-        progress(table.name, done, len(tables))
-        writer.write(table, sources, common_blocks(blocks_held(table, after), write))
+        write.progress(table.name, done, len(tables))
+        writer.write(table, sources, common_blocks(blocks_held(table, write.after), write.blocks))
         if writer.columns[table.name] != stored.columns[table.name]:
             raise PreparationError("version-mismatch", f"the rows of {table.name!r} have other types than those of the version")
     if not are_unchanged(session, files):

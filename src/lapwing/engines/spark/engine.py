@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lapwing.catalog import Declaration, Settings
 from lapwing.catalog.blocks import PreparedBlocks
-from lapwing.engines.base import Progress, Snapshot
+from lapwing.engines.base import BlockWrite, Progress, Snapshot
 from lapwing.engines.losses import Witness
 from lapwing.engines.spark.block_writing import late_rows, write_blocks
 from lapwing.engines.spark.prepare import prepare_version
@@ -77,30 +77,9 @@ class SparkEngine:
         stored = read_marker(self._directory, version)
         return None if stored.blocks is None else stored.index().prepared
 
-    def write_blocks(
-        self,
-        declaration: Declaration,
-        *,
-        version: int,
-        write: tuple[int, int],
-        after: PreparedBlocks,
-        ranking_key: bytes,
-        progress: Progress,
-        witness: Witness | None = None,
-    ) -> None:
-        """Write blocks of time of a version, which then holds the blocks ``after``."""
-        write_blocks(
-            self._own(),
-            declaration,
-            self._directory,
-            version=version,
-            write=write,
-            after=after,
-            ranking_key=ranking_key,
-            settings=self._settings,
-            progress=progress,
-            witness=witness,
-        )
+    def write_blocks(self, version: int, write: BlockWrite) -> None:
+        """Write blocks of time of a version, which then holds the blocks ``write.after``."""
+        write_blocks(self._own(), write, self._directory, version=version, settings=self._settings)
 
     def late_rows(self, declaration: Declaration, version: int) -> dict[str, int]:
         """How many more rows than were read the sources have now in the blocks that the version holds, by table: exact, for the owner."""

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from lapwing.catalog import Declaration, Preparation, PublicDecl, RowUnit, Settings, TableDecl
 from lapwing.catalog.blocks import PreparedBlocks
+from lapwing.catalog.facts import blocks_of_table
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.base import Progress
-from lapwing.engines.block_rows import blocks_held, declared_blocks, tables_with_blocks
+from lapwing.engines.block_rows import blocks_held, tables_with_blocks
 from lapwing.engines.links import require_one_owner_each
 from lapwing.engines.losses import Witness, witnessed
 from lapwing.engines.prepare import (
@@ -68,7 +69,7 @@ def prepare_version(
     if declaration.dataset.preparation is Preparation.VIRTUAL:
         blocks = None
     elif tables and blocks is None:
-        declared = [declared_blocks(table) for table in tables]
+        declared = [blocks_of_table(table) for table in tables]
         blocks = PreparedBlocks(min(first for first, _ in declared), max(last for _, last in declared))
     rows = rows_path(directory, version)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
