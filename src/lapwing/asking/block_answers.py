@@ -22,7 +22,7 @@ from lapwing.asking.options import Terms
 from lapwing.asking.purchase import PriorCharge, Purchase
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.blocks import BlocksRead
-from lapwing.kernel.certify import CertifiedQuery
+from lapwing.kernel.certify import Certified, CertifiedQuery
 from lapwing.kernel.ir import Blocks
 from lapwing.kernel.release import NoisyTable, Released
 from lapwing.ledger.block_balances import most_of
@@ -119,12 +119,14 @@ class BlockAnswers:
     def _put_together(self) -> tuple[PlannedStatement, list[NoisyTable]]:
         """The plan and the release of the answer over all blocks; of those that were bought so far."""
         parts, queries, tables = list[Part](), list[CertifiedQuery](), list[NoisyTable]()
+        measured: Certified | None = None
         for number, (each, answers) in enumerate(zip(self.series, self.bought, strict=True)):
             template, summed = each.put_together(answers, self.over_range.parts[number], first=len(queries))
+            measured = measured or template.planned.measured
             parts.append(summed.part)
             queries += summed.queries
             tables += summed.tables
-        planned = PlannedStatement(template.planned.measured, tuple(parts), self.over_range.facts, over_blocks=tuple(queries))
+        planned = PlannedStatement(measured, tuple(parts), self.over_range.facts, over_blocks=tuple(queries))
         return planned, tables
 
 
