@@ -333,4 +333,4 @@ class BlockSeries:
                 held |= {block: found for block, found in self._histograms(key, min(own), max(own)).items() if block in own} if own else {}
             return tuple(fitted_norms(each) for each in self._pooled(held, wanted))
 
-        return self._kept(("fits", *self._parts, blocks[0], blocks[-1], len(blocks), tuple(self._corrections.items())), fitted)
+        return self._kept(("fits", tuple(self._parts), blocks, tuple(self._corrections.items())), fitted)

@@ -31,3 +31,14 @@ def test_bounds_chosen_for_one_part_of_a_window_hold_for_a_window_of_the_other(s
         answer = data_set.ask(BY_DEVICE.format(mondays.format(day(0), day(5))), epsilon="0.5")
         assert not answer.cost.free and set(charged_days(data_set)[before:]) <= {day(0), day(1), day(2)}
         assert data_set.ask(BY_DEVICE.format(mondays.format(day(0), day(4))), epsilon="0.5").cost.free
+
+
+def test_bars_follow_from_the_blocks_of_their_window_alone(shop: Shop) -> None:
+    windows = [BY_DEVICE.format(f"day IN (DATE '{day(0)}', DATE '{day(between)}', DATE '{day(9)}')") for between in (2, 5)]
+    with shop.open() as data_set:
+        data_set.prepare()
+        for sql in windows:
+            data_set.ask(sql, epsilon="0.25")
+        told = [data_set.ask(sql, epsilon="0.25").intervals for sql in windows]
+    with shop.open() as data_set:
+        assert [data_set.ask(sql, epsilon="0.25").intervals for sql in reversed(windows)] == told[::-1]
