@@ -57,6 +57,8 @@ class Evidence:
 
     first: int = 0
     last: int = -1
+    key: str = ""
+    """The name of the query that its histograms are of: that of another part, where conditions on time differ from block to block."""
 
     @property
     def blocks(self) -> range:
@@ -64,13 +66,13 @@ class Evidence:
         return range(self.first, self.last + 1)
 
     def __str__(self) -> str:
-        return f"{_FIRST_BLOCK + self.first}-{_FIRST_BLOCK + self.last}"
+        return f"{_FIRST_BLOCK + self.first}-{_FIRST_BLOCK + self.last}-{self.key}"
 
     @staticmethod
     def of_text(text: str) -> Evidence:
         """The evidence that a name tells."""
-        first, last = (int(each) - _FIRST_BLOCK for each in text.split("-"))
-        return Evidence(first, last)
+        first, last, key = text.split("-")
+        return Evidence(int(first) - _FIRST_BLOCK, int(last) - _FIRST_BLOCK, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +213,8 @@ class BlockSeries:
     def _evident(self, evidence: Evidence, wanted: Sequence[UnitNorms]) -> tuple[ContributionModel, ...]:
         """The fits that bounds are chosen from. A window adds up the errors of its blocks by their squares, and what they cut off as it is:
         the bounds are the best ones for a window of as many blocks as the evidence has."""
-        key, part = self._main
-        held = self._histograms(key, evidence.first, evidence.last, earlier=True)
+        _, part = self._main
+        held = self._histograms(evidence.key, evidence.first, evidence.last, earlier=True)
         weight = 1 / (len(held) if part.by_time else math.sqrt(len(held)))
         return tuple(fitted_norms(each.scaled(weight)) for each in self._pooled(held, wanted))
 
@@ -247,7 +249,7 @@ class BlockSeries:
         first = last
         while first - 1 in known and last - first + 1 < EVIDENCE_MAX:
             first -= 1
-        new = Evidence(first, last)
+        new = Evidence(first, last, key)
         if not answers:
             return new
         before = answers[max(answers)].evidence
@@ -361,7 +363,7 @@ class BlockSeries:
                 held |= {block: found for block, found in self._histograms(key, min(own), max(own)).items() if block in own} if own else {}
             return self._pooled(held, wanted)
 
-        place = (*self._parts, blocks[0], blocks[-1], len(blocks), tuple(self._corrections.items()))
+        place = (tuple(self._parts), blocks, tuple(self._corrections.items()))
         return self._kept(
             ("fits", *place, share), lambda: tuple(fitted_norms(each.scaled(share)) for each in self._kept(("pool", *place), pooled))
         )

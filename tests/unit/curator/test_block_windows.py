@@ -1,0 +1,44 @@
+"""Windows over blocks of time that are not one range, or whose conditions on time differ from block to block."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.shop_of_events import Shop
+from tests.unit.curator.test_block_answers import charged_days, day
+
+BY_DEVICE = "SELECT device, COUNT(*) AS n FROM events WHERE {} GROUP BY device ORDER BY device"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    made = Shop(tmp_path, monkeypatch)
+    made.declare(epsilon="10")
+    made.users()
+    made.days(12)
+    made.today(day(11))  # the days 0 to 9 are closed
+    return made
+
+
+def test_bounds_chosen_for_one_part_of_a_window_hold_for_a_window_of_the_other(shop: Shop) -> None:
+    mondays = f"(day > DATE '{day(4)}' OR EXTRACT(DOW FROM day) = 1) AND day BETWEEN DATE '{{}}' AND DATE '{{}}'"
+    with shop.open() as data_set:
+        data_set.prepare()
+        data_set.ask(BY_DEVICE.format(mondays.format(day(3), day(9))), epsilon="0.5")
+        before = len(charged_days(data_set))
+        answer = data_set.ask(BY_DEVICE.format(mondays.format(day(0), day(5))), epsilon="0.5")
+        assert not answer.cost.free and set(charged_days(data_set)[before:]) <= {day(0), day(1), day(2)}
+        assert data_set.ask(BY_DEVICE.format(mondays.format(day(0), day(4))), epsilon="0.5").cost.free
+
+
+def test_bars_follow_from_the_blocks_of_their_window_alone(shop: Shop) -> None:
+    windows = [BY_DEVICE.format(f"day IN (DATE '{day(0)}', DATE '{day(between)}', DATE '{day(9)}')") for between in (2, 5)]
+    with shop.open() as data_set:
+        data_set.prepare()
+        for sql in windows:
+            data_set.ask(sql, epsilon="0.25")
+        told = [data_set.ask(sql, epsilon="0.25").intervals for sql in windows]
+    with shop.open() as data_set:
+        assert [data_set.ask(sql, epsilon="0.25").intervals for sql in reversed(windows)] == told[::-1]
