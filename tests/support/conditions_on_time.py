@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from lapwing.kernel.block_calendar import Period, block_of_day
@@ -27,6 +27,9 @@ class Conditions:
     column: str
     timed: bool
     constants: list[datetime.datetime] = field(default_factory=list)
+    number: str = "n"
+    """A column of numbers beside it."""
+    days: Sequence[datetime.date] = tuple(DAYS)
 
     def interval(self) -> str:
         """Comparisons joined by AND: the times that meet them are one stretch of time."""
@@ -66,14 +69,18 @@ class Conditions:
             lambda: f"{column} {choose(['', 'NOT '])}IN ({', '.join(self.constant() for _ in range(choose([1, 2, 3])))})",
             lambda: f"{column} NOT BETWEEN {self.constant()} AND {self.constant(late=True)}",
             lambda: f"{column} <> {self.constant()}",
-            lambda: f"EXTRACT({choose(PARTS)} FROM {column}) {sign} {choose([0, 1, 5, 12, 28, 2023, 2024])}",
+            lambda: f"EXTRACT({choose(PARTS)} FROM {column}) {sign} {choose([0, 1, 5, 12, 28, *self.years()])}",
             lambda: f"{column} IS {choose(['', 'NOT '])}NULL",
             lambda: f"CAST({column} AS DATE) + INTERVAL {choose([1, 40])} DAY {sign} {self.date()}",
             lambda: f"DATE_DIFF('day', {self.date()}, CAST({column} AS DATE)) {sign} {choose([-30, 0, 1, 7])}",
             lambda: f"COALESCE({column}, {self.constant()}) {sign} {self.constant()}",
-            lambda: f"n {sign} {choose([0, 5, 9])}",
+            lambda: f"{self.number} {sign} {choose([0, 5, 9])}",
         ]
         return choose(kinds)()
+
+    def years(self) -> tuple[int, int]:
+        """The first and the last year."""
+        return self.days[0].year, self.days[-1].year
 
     def constant(self, *, late: bool = False) -> str:
         """A constant of the column's own type, now and then beyond its ends."""
@@ -94,8 +101,9 @@ class Conditions:
         return f"DATE '{day}'"
 
     def _day(self, *, late: bool = False) -> datetime.date:
-        low, high = (len(DAYS) // 2, len(DAYS) + 9) if late else (-9, len(DAYS) + 9)
-        return FIRST + datetime.timedelta(days=self.rng.randint(low, high))
+        number = len(self.days)
+        low, high = (number // 2, number + number // 15) if late else (-(number // 15), number + number // 15)
+        return self.days[0] + datetime.timedelta(days=self.rng.randint(low, high))
 
     def times(self) -> list[datetime.datetime] | list[datetime.date]:
         """All days or, of timestamps, moments of all days, and those around the constants."""

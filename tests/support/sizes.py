@@ -117,8 +117,19 @@ SIZES = {
     "conditions on time": Size(
         "conditions on dates, on timestamps and in statements of two tables", 120, 4_000, "properties/test_statement_blocks.py", 1_000
     ),
+    "statements over blocks": Size(
+        "random statements, added up over blocks with bare DuckDB", 150, 40_000, "properties/test_sums_over_time.py", 4_000
+    ),
+    "statements over blocks, asked": Size(
+        "of them, measured by block, in each of 18 declarations", 3, 100, "properties/test_sums_over_time.py", 20
+    ),
     "oracle of blocks, worlds": Size("worlds of each relation and account", 1, 3, "properties/test_block_oracle.py", 2),
     "oracle of blocks, neighbours": Size("neighbours of a world", 3, 16, "properties/test_block_oracle.py", 10),
+    "oracle of bought blocks, worlds": Size("worlds of each relation and account", 1, 3, "properties/test_bought_blocks_oracle.py"),
+    "oracle of bought blocks, neighbours": Size("neighbours of a world", 3, 40, "properties/test_bought_blocks_oracle.py", 15),
+    "oracle of bought blocks, statements": Size(
+        "statements whose plans are compared", 8, 15, "properties/test_bought_blocks_oracle.py", 15
+    ),
     "oracle of blocks, neighbours that grew": Size("neighbours, in versions that grew", 2, 24, "properties/test_block_oracle.py", 12),
     "oracle of streams, worlds": Size("worlds of each relation", 1, 12, "properties/test_stream_oracle.py"),
     "attacks on synthetic rows, releases": Size("releases for each attack and world", 80, 2_000, "attacks/test_synthetic_rows.py"),
