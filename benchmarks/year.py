@@ -241,7 +241,7 @@ def simulated(shop: Shop, home: Path, days: int, *, every: int) -> None:
                     compare(charts[name], told, truth_of(connection, CHARTS[name], clock.day))
             if number % 30 == 0 or number == days:
                 show(f"day {number}: {seconds[-1]:.1f} s for the day, {sum(each.refused for each in charts.values())} refused so far")
-            if number in (365, days):
+            if number in (60, 200, 365, 400, days):
                 report(server, charts, number, seconds)
         compare_with_ranges(server, charts, connection, clock)
         errors(charts)

@@ -126,7 +126,7 @@ class _Splitter:
         """The query over each run of blocks for which its conditions on time are decided alike."""
         by_time, tainted = self._is_by_time(query), self._tainted(query.source)
         timed_keys = any(columns_of(key) & tainted for _, key in query.keys)
-        of_none = replace(query, source=with_scans(query.source, _of_no_block))
+        of_none = replace(query, source=with_scans(query.source, of_no_block))
         for run in self._runs(of_none, self._first, self._last):
             yield BlockParts(run.first, run.last, run.query, by_time, timed_keys)
 
@@ -293,5 +293,6 @@ def _tells_blocks(values: tuple[Expression, ...], domains: tuple[tuple[str, Doma
     return True
 
 
-def _of_no_block(scan: Scan) -> Scan:
+def of_no_block(scan: Scan) -> Scan:
+    """The scan as that of any block."""
     return replace(scan, blocks=_NO_BLOCK)
