@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.shop_of_events import Shop
 from tests.unit.curator.test_block_answers import charged_days, day
+from tests.unit.curator.test_blocks_of_time import EXACT, rows_of
 
 BY_DEVICE = "SELECT device, COUNT(*) AS n FROM events WHERE {} GROUP BY device ORDER BY device"
 
@@ -23,14 +24,14 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
 
 
 def test_bounds_chosen_for_one_part_of_a_window_hold_for_a_window_of_the_other(shop: Shop) -> None:
-    mondays = f"(day > DATE '{day(4)}' OR EXTRACT(DOW FROM day) = 1) AND day BETWEEN DATE '{{}}' AND DATE '{{}}'"
+    mostly = f"(day > DATE '{day(4)}' OR NOT (day = DATE '{day(2)}')) AND day BETWEEN DATE '{{}}' AND DATE '{{}}'"
     with shop.open() as data_set:
         data_set.prepare()
-        data_set.ask(BY_DEVICE.format(mondays.format(day(3), day(9))), epsilon="0.5")
+        data_set.ask(BY_DEVICE.format(mostly.format(day(3), day(9))), epsilon="0.5")
         before = len(charged_days(data_set))
-        answer = data_set.ask(BY_DEVICE.format(mondays.format(day(0), day(5))), epsilon="0.5")
+        answer = data_set.ask(BY_DEVICE.format(mostly.format(day(0), day(5))), epsilon="0.5")
         assert not answer.cost.free and set(charged_days(data_set)[before:]) <= {day(0), day(1), day(2)}
-        assert data_set.ask(BY_DEVICE.format(mondays.format(day(0), day(4))), epsilon="0.5").cost.free
+        assert data_set.ask(BY_DEVICE.format(mostly.format(day(0), day(4))), epsilon="0.5").cost.free
 
 
 def test_bars_follow_from_the_blocks_of_their_window_alone(shop: Shop) -> None:
@@ -42,3 +43,20 @@ def test_bars_follow_from_the_blocks_of_their_window_alone(shop: Shop) -> None:
         told = [data_set.ask(sql, epsilon="0.25").intervals for sql in windows]
     with shop.open() as data_set:
         assert [data_set.ask(sql, epsilon="0.25").intervals for sql in reversed(windows)] == told[::-1]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"(SELECT day FROM events UNION ALL SELECT paid FROM orders WHERE paid < DATE '{day(3)}') t WHERE",
+        "events t JOIN orders o ON t.user_id = o.user_id AND t.day = o.paid AND",
+    ],
+)
+def test_days_that_meet_no_condition_of_a_union_or_a_join_do_not_hide_those_before(shop: Shop, source: str) -> None:
+    shop.declare()
+    sql = f"SELECT t.day, COUNT(*) AS n FROM {source} NOT (t.day >= DATE '{day(6)}') GROUP BY t.day ORDER BY t.day"
+    with shop.open() as data_set:
+        data_set.prepare()
+        answer = data_set.ask(sql, epsilon=EXACT)
+    assert "measured by day" in answer.notes[0]
+    assert rows_of(answer) == shop.truth(sql, day(9))

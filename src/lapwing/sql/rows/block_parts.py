@@ -40,7 +40,7 @@ _NEVER = Literal(False, Kind.BOOLEAN)
 class BlockParts:
     """Blocks from ``first`` to ``last`` over each of which a query is the same but for the number of the block.
 
-    Several are one block alone if a condition on time is true of some of its rows, or cannot be decided.
+    They are one block alone if a condition on time is true of some of its rows, or cannot be decided.
     """
 
     first: int
@@ -126,20 +126,47 @@ class _Splitter:
         """The query over each run of blocks for which its conditions on time are decided alike."""
         by_time, tainted = self._is_by_time(query), self._tainted(query.source)
         timed_keys = any(columns_of(key) & tainted for _, key in query.keys)
-        of_none = replace(query, source=with_scans(query.source, of_no_block))
-        for run in self._runs(of_none, self._first, self._last):
+        of_none = replace(query, source=_below_unions(with_scans(query.source, of_no_block)))
+        open_times = timed_keys and self._has_open_times(of_none.source)
+        for run in self._runs(of_none, self._first, self._last, each=open_times):
             yield BlockParts(run.first, run.last, run.query, by_time, timed_keys)
 
-    def _runs(self, query: PrivateQuery, first: int, last: int) -> list[_Run]:
+    def _has_open_times(self, relation: Relation) -> bool:
+        """Whether it has conditions that concern the time of rows and are not made of that of their row alone: a block may have no group
+        of time that meets them, while the next has."""
+        conditions: Expression | None = None
+        tainted = self._tainted(relation)
+        sources: tuple[Relation, ...]
+        match relation:
+            case Scan():
+                return False
+            case Filter(source, predicate):
+                origins, sources = self.origins(source), (source,)
+                conditions = _all_of([each for each in conjuncts(predicate) if _traced(each, origins) is None])
+            case Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
+                sources = (source,)
+            case UnitJoin(left, right):
+                sources, conditions = (left, right), relation.where
+            case SemiJoin(source, other):
+                sources, conditions = (source, other), relation.where
+            case Union(united):
+                sources = united
+            case _:
+                assert_never(relation)
+        is_open = conditions is not None and bool(columns_of(conditions) & tainted)
+        return is_open or any(self._has_open_times(source) for source in sources)
+
+    def _runs(self, query: PrivateQuery, first: int, last: int, *, each: bool) -> list[_Run]:
         within = {name: within_blocks(domain, first, last, self._every) for name, domain in self._domains.items()}
         reducer = _Reducer(within, self.origins)
         origins = self.origins(query.source)
         aggregates = tuple(reducer.aggregate(item, origins) for item in query.aggregates)
         reduced = replace(query, source=reducer.read(query.source), aggregates=aggregates)
-        if reducer.is_decided or first == last:
-            return [_Run(first, last, reduced, reducer.is_decided)]
+        is_decided = reducer.is_decided and not each
+        if is_decided or first == last:
+            return [_Run(first, last, reduced, is_decided)]
         middle = (first + last) // 2
-        before, after = self._runs(query, first, middle), self._runs(query, middle + 1, last)
+        before, after = self._runs(query, first, middle, each=each), self._runs(query, middle + 1, last, each=each)
         if before[-1].is_decided and after[0].is_decided and before[-1].query == after[0].query:
             return [*before[:-1], replace(before[-1], last=after[0].last), *after[1:]]
         return [*before, *after]
@@ -260,6 +287,19 @@ class _Reducer:
                 self.is_decided = False
                 kept.append(each)
         return kept
+
+
+def _below_unions(relation: Relation) -> Relation:
+    """The relation with conditions on the rows of a union as conditions on those of each of its sources."""
+    if isinstance(relation, Filter):
+        source, predicate = _below_unions(relation.source), relation.predicate
+        if isinstance(source, Union):
+            return Union(tuple(_below_unions(Filter(each, predicate)) for each in source.sources))
+        if isinstance(source, Project) and isinstance(source.source, Union):
+            below = Filter(source.source, substituted(predicate, dict(source.columns)))
+            return replace(source, source=_below_unions(below))
+        return Filter(source, predicate)
+    return with_sources(relation, _below_unions)
 
 
 def _all_of(conditions: Sequence[Expression]) -> Expression | None:
