@@ -134,7 +134,7 @@ def test_a_dry_run_shows_prices_and_pays_nothing(shop: Shop) -> None:
         AGAIN,
         "SELECT COUNT(DISTINCT user_id) AS first FRO… would be refused: epsilon 4 is more than is left of the budget",
         "",
-        "3 statements: 2 paid, 1 refused. This was a dry run: nothing was asked or paid.",
+        "3 statements: 2 to pay, 1 refused. Nothing was asked or paid.",
     ]
 
 

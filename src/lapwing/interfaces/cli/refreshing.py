@@ -181,8 +181,9 @@ def _summary(outcomes: Counter[Outcome], *, dry_run: bool) -> str:
     statements = "1 statement" if number == 1 else f"{number} statements"
     if not paid and not refused:
         return f"{statements}, all free: there is nothing new to pay."
-    said = ", ".join(f"{outcomes[each]} {each.value}" for each in Outcome if outcomes[each])
-    return f"{statements}: {said}." + (" This was a dry run: nothing was asked or paid." if dry_run else "")
+    words = {each: each.value for each in Outcome} | ({Outcome.PAID: "to pay"} if dry_run else {})
+    said = ", ".join(f"{outcomes[each]} {word}" for each, word in words.items() if outcomes[each])
+    return f"{statements}: {said}." + (" Nothing was asked or paid." if dry_run else "")
 
 
 def _write(text: str, style: str | None) -> None:
