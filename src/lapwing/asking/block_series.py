@@ -226,11 +226,12 @@ class BlockSeries:
         if not missing:
             return paid
         evidence = self.evidence_for(answers)
-        self._buy_histograms([*dict.fromkeys([*(block for block in evidence.norms if block in self.blocks), *missing])], evidence, paid)
         before = answers[max(answers)].evidence if answers else evidence
+        if evidence.norms and not before.norms:
+            evidence = before  # histograms would come on top of the price
+        self._buy_histograms([*dict.fromkeys([*(block for block in evidence.norms if block in self.blocks), *missing])], evidence, paid)
         if evidence != before and self.template(evidence).form() != self.template(before).form():
             evidence = before  # answers over both would not add up
-            self._buy_histograms(missing, evidence, paid)
         for block in missing:
             key = self.blocks[block][0]
             plan = self._placed(self.template(evidence, key).planned.certified.plan, key, block)
