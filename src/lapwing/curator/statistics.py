@@ -25,6 +25,8 @@ from lapwing.planning.profiles import block_profile_plan, profile_figures, profi
 
 PROFILED_AT_FIRST = 32
 """Blocks of a new version that get profiles; those that close later get theirs."""
+SHARE_OF_A_BLOCK = Fraction(1, 16)
+"""The part of ``statistics_share`` for the profiles of a block: those of a month are used together, and a person pays for each block."""
 _PROFILE = "p"
 ROWS_GUESSED = 10**6
 """Assumed rows of a table for which only an upper bound is known."""
@@ -86,7 +88,7 @@ def buy_block_profiles(curator: PreparedData) -> None:
     if not tables or not share:
         return
     admit_owner(curator.ledger)
-    loss = Fraction(int(budget.loss_total * share / len(tables)), LOSS_UNITS)
+    loss = Fraction(int(budget.loss_total * share * SHARE_OF_A_BLOCK / len(tables)), LOSS_UNITS)
     facts, loss = (facts, loss) if budget.order is None else (pure_facts(facts), pure_share(budget, loss))
     for name, table in tables.items():
         assert table.blocks is not None
