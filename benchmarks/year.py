@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -38,9 +39,12 @@ from scipy.stats import beta
 import lapwing
 from lapwing.asking import ask
 from lapwing.interfaces.http.configuration import MomentSettings
+from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.calendar import to_days
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX
 from lapwing.ledger.protocol import EntryKind
+from lapwing.ledger.purchases import BlockName, PurchaseKind
+from lapwing.prices import statement_loss
 from tests.server.under_test import ServerUnderTest
 
 START = datetime.date(2026, 1, 1)
@@ -241,7 +245,7 @@ def simulated(shop: Shop, home: Path, days: int, *, every: int) -> None:
                     compare(charts[name], told, truth_of(connection, CHARTS[name], clock.day))
             if number % 30 == 0 or number == days:
                 show(f"day {number}: {seconds[-1]:.1f} s for the day, {sum(each.refused for each in charts.values())} refused so far")
-            if number in (365, days):
+            if number in (60, 200, 365, 400, days):
                 report(server, charts, number, seconds)
         compare_with_ranges(server, charts, connection, clock)
         errors(charts)
@@ -249,15 +253,21 @@ def simulated(shop: Shop, home: Path, days: int, *, every: int) -> None:
 
 def report(server: ServerUnderTest, charts: dict[str, Chart], days: int, seconds: list[float]) -> None:
     """Charges of blocks, from the entries; coverage; and what one person lost."""
+    paid, answered = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
     with lapwing.open(server.home / "clinic", home=server.home / "ledgers", analyst="ada") as data_set:
-        entries = [one for one in data_set.curator.ledger.history(limit=HISTORY_ENTRIES_MAX) if one.kind is EntryKind.RESERVE]
-        spending = data_set.curator.ledger.blocks()
+        ledger = data_set.curator.ledger
+        entries = [one for one in ledger.history(limit=HISTORY_ENTRIES_MAX) if one.kind is EntryKind.RESERVE and one.analyst == "ada"]
+        for entry in entries:
+            record = None if entry.charge_id is None else ledger.purchase(entry.charge_id)
+            if record is not None and record.kind is PurchaseKind.BLOCK:
+                name = BlockName.of_text(record.name)
+                paid[name.key, name.block] += entry.charged.loss
+                answered[name.key, name.block] += name.what == "a"
         budget = data_set.budget.to_dict()["blocks"]
-    records = Counter((one.detail.split(": ", 1)[-1], each.first) for one in entries for each in one.ranges if one.ranges)
-    most = Counter(records.values())
-    assert spending is not None
-    show(f"**Day {days}**: {len(entries):,} charges. Charges of one block for one chart, its histogram and its answer: {dict(most)}")
-    show(f"most that a block has spent: {budget['most_spent']:.1%} of its budget" if "most_spent" in budget else str(budget))
+        price = statement_loss(ledger.balance().budget, Fraction(EPSILON)) * LOSS_UNITS
+    show(f"**Day {days}**: {len(entries):,} charges for {len(answered):,} blocks of charts")
+    show(f"answers for one block of one chart, and how many blocks have so many: {dict(Counter(answered.values()))}")
+    show(f"paid by one block for one chart, histogram and answer, of the price of a chart: {float(max(paid.values()) / price):.4f} at most")
     show(f"one person lost epsilon {budget['person_year_epsilon']:.3g} over a year; a day took {np.median(seconds):.2f} s (median)")
     held, cells = sum(each.held for each in charts.values()), sum(each.cells for each in charts.values())
     low = beta.ppf(0.025, held, cells - held + 1)

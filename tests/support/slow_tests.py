@@ -15,6 +15,10 @@ from tests.support.nightly import without_group
 SECONDS_MAX = 30.0
 
 SLOW: dict[str, tuple[float, str]] = {
+    "tests/server/test_refreshed.py::test_a_dashboard_is_refreshed_with_a_key_and_free_for_others": (
+        45,
+        "a data set is prepared and served in processes of their own",
+    ),
     "tests/faults/test_kills.py::test_killed_clients_that_charge_blocks_leave_a_sound_ledger[32-10]": (
         70,
         "80 clients of 32 at once are killed, and every look of the oracle reads both trees",

@@ -20,7 +20,7 @@ from lapwing.contribution.histograms import ClippingBound
 from lapwing.contribution.model import ContributionModel
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.expressions import Value
-from lapwing.kernel.ir import KnownGroups
+from lapwing.kernel.ir import KnownGroups, Measure
 from lapwing.kernel.laws import SCALE_MAX, DiscreteGaussian, DiscreteLaplace, Law
 from lapwing.kernel.release import ChosenQuantiles, NoisyColumn, NoisyTable
 from lapwing.planning.planned import Part, PlannedStatement, Share
@@ -115,8 +115,8 @@ class MeasuredAlike:
     released: Sequence[tuple[NoisyTable, ...]]
     """The release of each block; of none where the answer is only explained."""
     blocks: int
-    fits: Callable[[float], Mapping[int, ContributionModel]]
-    """The fits to the histograms of such a part of these blocks, by identity of the fit that a bound of the template was chosen from."""
+    fits: Callable[[float], Mapping[Measure, ContributionModel]]
+    """The fitted norms of each measure in such a part of these blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ def _terms(cells: int, whole: Part | None, blocks: int) -> int:
     return max(round(blocks * cells / groups), 1)
 
 
-def _share_of(part: Part, whole: Part, fits: Mapping[int, ContributionModel], *, terms: int, cells: int) -> Part:
+def _share_of(part: Part, whole: Part, fits: Mapping[Measure, ContributionModel], *, terms: int, cells: int) -> Part:
     """The part of one block as that of so many of its kind."""
     cuts = {name: _cut(cut, fits, terms, cells if _is_whole(part.query, whole) else cut.cells) for name, cut in part.cuts.items()}
     return replace(
@@ -244,8 +244,8 @@ def _share_of(part: Part, whole: Part, fits: Mapping[int, ContributionModel], *,
     )
 
 
-def _cut(cut: ClippingBound, fits: Mapping[int, ContributionModel], terms: int, cells: int) -> ClippingBound:
-    fit, choice = fits.get(id(cut.fit)), cut.choice
+def _cut(cut: ClippingBound, fits: Mapping[Measure, ContributionModel], terms: int, cells: int) -> ClippingBound:
+    fit, choice = None if cut.measure is None else fits.get(cut.measure), cut.choice
     if fit is None:
         return cut
     total = float(fit.norms() ** 2 @ fit.expected) if cut.of_units else None

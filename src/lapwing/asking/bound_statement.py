@@ -20,7 +20,7 @@ from lapwing.kernel.accounting import Account, Budget
 from lapwing.kernel.blocks import BlocksRead, reach_of
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import Query, UnitNorms
+from lapwing.kernel.ir import Measure, Query, UnitNorms
 from lapwing.planning.drafts import PlanningFacts
 from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.key_delta import delta_for_keys
@@ -156,7 +156,7 @@ class SteadyPlanner:
         prepared, settings = curator.prepared, curator.settings
         limits = GroupLimits(settings.known_cells_max, settings.groups_max, settings.key_values_max)
         share = prepared.declared_budget.norms_share
-        self._known = PlanningFacts(curator.facts, curator.contributions(), prepared.dataset.units, limits, curator.profiles(), share)
+        self._known = PlanningFacts(curator.facts, curator.contributions(), prepared.dataset.units, limits, {}, share)
         self._finder = GroupFinder(evaluate, cache(curator.snapshot.public_rows))
         self._drafted: dict[PrivateQuery, DraftedStatement] = {}
 
@@ -167,14 +167,28 @@ class SteadyPlanner:
         cells, values = limits.known_cells_max, limits.key_values_max
         return self._finder.find(query.source, query.keys, self._known.facts, cells_max=cells, values_max=values).groups
 
-    def plan(self, query: PrivateQuery, loss: Fraction, norms: Mapping[UnitNorms, ContributionModel]) -> PlannedStatement:
-        """The plan at this loss, with bounds from these norms. In an account with an order its noise is Gaussian."""
-        return self._draft(query).plan(Price(loss, Fraction(0)), norms)
+    def plan(
+        self,
+        query: PrivateQuery,
+        loss: Fraction,
+        norms: Mapping[UnitNorms, ContributionModel] | None = None,
+        profiles: Mapping[str, NormHistogram] | None = None,
+    ) -> PlannedStatement:
+        """The plan at this loss, with bounds from these norms and profiles. In an account with an order its noise is Gaussian."""
+        return self._draft(query, profiles or {}).plan(Price(loss, Fraction(0)), norms or {})
 
-    def _draft(self, query: PrivateQuery) -> DraftedStatement:
+    def fits(
+        self, query: PrivateQuery, norms: Mapping[UnitNorms, ContributionModel], profiles: Mapping[str, NormHistogram]
+    ) -> dict[Measure, ContributionModel]:
+        """The fitted norms of each measure of the query, from these norms and profiles."""
+        drafted = self._draft(query, profiles)
+        return drafted.drafts[0].query_to_bound(drafted.known).all_fits(norms)
+
+    def _draft(self, query: PrivateQuery, profiles: Mapping[str, NormHistogram]) -> DraftedStatement:
         if query not in self._drafted:
             self._drafted[query] = DraftedStatement.of((query,), self._known, self._finder)
-        return self._drafted[query]
+        drafted = self._drafted[query]
+        return replace(drafted, known=replace(self._known, profiles=profiles))
 
 
 def moment_of_asking() -> int:

@@ -75,6 +75,8 @@ class ClippingBound:
     """The sampling rate of the norms: one unit in this many."""
     unseen: float = math.inf
     """The longest norm of a unit that the histogram may not show."""
+    measure: Measure | None = None
+    """What the norms are of."""
 
     def extreme(self, total: float) -> float:
         """The contribution of that unit, if its rows are usual ones and all units together contribute ``total``."""

@@ -39,7 +39,7 @@ from lapwing.curator.cost_estimate import announce_charge, note_reservation
 from lapwing.curator.prepared_declarations import PreparedDeclarations, require_never_prepared
 from lapwing.curator.request_locks import QuestionQueue
 from lapwing.curator.request_name import request_name
-from lapwing.curator.statistics import buy_statistics, rows_of_table
+from lapwing.curator.statistics import buy_block_profiles, buy_statistics, rows_of_table
 from lapwing.curator.version_use import OpenedVersions, one_version
 from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.losses import TableLosses, noteworthy, report_of
@@ -169,6 +169,7 @@ class Curator:
             if append or new_version or profiles or self.policy_changes() is None:
                 version = self._new_version(overridden, progress=progress, override=override, append=append, accept_losses=accept_losses)
                 buy_statistics(self, anew=profiles)
+                buy_block_profiles(self)
                 return version
             require_owner(self.place)
             ledger = self._open_ledger(override=override, create=self.place.server is not None)
@@ -192,6 +193,7 @@ class Curator:
             self._end_sessions()
             self._versions.forget_newest()
         buy_statistics(self, anew=False)
+        buy_block_profiles(self)
         return version
 
     def _apply_policy(self, ledger: Ledger, overridden: Sequence[Change], override: str) -> None:

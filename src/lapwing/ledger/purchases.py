@@ -101,6 +101,35 @@ _BLOCK_BEGINS = f'{kind_text(PurchaseKind.BLOCK)},"name":"'
 _NAMED = re.compile(f'{re.escape(_BLOCK_BEGINS)}({_BLOCK_NAME.pattern})"')
 
 
+_FIRST_BLOCK = 10_000_000
+"""Added to the numbers of blocks in names, so that these are not negative and sort as the blocks do."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockName:
+    """The name of what was bought for a block of time: of which query, what it is, the block and its correction, and anything else."""
+
+    key: str
+    what: str
+    block: int
+    correction: int
+    rest: str = "0"
+
+    def __str__(self) -> str:
+        return f"{self.key}/{self.what}/{_FIRST_BLOCK + self.block:08d}/{self.correction:04d}/{self.rest}"
+
+    @classmethod
+    def of_text(cls, text: str) -> Self:
+        """The name that was written."""
+        key, what, block, correction, rest = text.split("/")
+        return cls(key, what, int(block) - _FIRST_BLOCK, int(correction), rest)
+
+    @staticmethod
+    def ends(key: str, what: str, first: int, last: int) -> tuple[str, str]:
+        """The first name of these blocks, and what comes after the last."""
+        return f"{key}/{what}/{_FIRST_BLOCK + first:08d}", f"{key}/{what}/{_FIRST_BLOCK + last + 1:08d}"
+
+
 def named_range(first: str, after: str) -> tuple[str, str]:
     """The range of stored texts, compared as bytes, of what was bought for blocks under names from ``first`` to before ``after``."""
     if not (_RANGE_END.fullmatch(first) and _RANGE_END.fullmatch(after)):

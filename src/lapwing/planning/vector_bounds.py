@@ -147,9 +147,22 @@ class QueryToBound:
             bought = dominated(bought, fitted_profile(sums), edges, parts=parts if isinstance(measure.value, Column) else None)
         return bought
 
+    def all_fits(self, fits: Mapping[UnitNorms, ContributionModel]) -> dict[Measure, ContributionModel]:
+        """The fitted norms of every measure, as far as they are known."""
+        query = self.without_served_centres()
+        found = {measure: query.fit(measure, fits) for measure in query.measured().values()}
+        return {measure: fit for measure, fit in found.items() if fit is not None}
+
     def profile(self, measure: Measure) -> NormHistogram | None:
         """The norms of a measure that preparation bought, of all units."""
-        return self.profiles.get(name_of(replace(self.norms(measure), one_in=1))) if self.profiles and not self.keys else None
+        if not self.profiles or (self.keys and not self._is_one_block_and_group):
+            return None
+        return self.profiles.get(name_of(norms_of(self.source, (), measure, self.shape, rules=self.rules)))
+
+    @property
+    def _is_one_block_and_group(self) -> bool:
+        """Whether all rows of a block of time are in one group, as by day where blocks are days."""
+        return isinstance(self.source, Scan) and self.source.blocks is not None and self.cells == 1
 
     @property
     def is_measurable(self) -> bool:
@@ -254,7 +267,7 @@ def _cut(query: QueryToBound, measure: Measure, fit: ContributionModel, unit_noi
     choice = best_cap(fit, unit_noise=unit_noise, cells=cells, total_l1=total, grain=grain)
     of_all = query.rows_allowed / query.rows_known if query.rows_known else None
     unseen = fit.unseen if query.rules >= 2 else math.inf
-    return ClippingBound(fit, choice, cells, unit, not row.non_negative, of_units, grain, of_all, one_in, unseen)
+    return ClippingBound(fit, choice, cells, unit, not row.non_negative, of_units, grain, of_all, one_in, unseen, measure)
 
 
 def _at_whole_rows(cut: ClippingBound, unit_noise: float) -> ClippingBound:

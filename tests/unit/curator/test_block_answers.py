@@ -187,6 +187,14 @@ def test_what_was_bought_as_a_whole_stays_free(shop: Shop, monkeypatch: pytest.M
         assert again.cost.free and again.table == whole.table
 
 
+def test_a_window_over_a_union_that_slides_pays_each_day_once(shop: Shop) -> None:
+    union = "SELECT d, COUNT(*) AS n FROM (SELECT day AS d FROM events UNION ALL SELECT paid FROM orders) WHERE d >= DATE '{}' GROUP BY d"
+    with shop.open() as data_set:
+        data_set.prepare()
+        data_set.ask(union.format(day(0)), epsilon="0.5")
+        assert data_set.ask(union.format(day(3)), epsilon="0.5").cost.free
+
+
 def test_replay_gives_what_is_known_and_charges_nothing_else(shop: Shop) -> None:
     with shop.open() as data_set:
         data_set.prepare()

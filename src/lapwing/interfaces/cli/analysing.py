@@ -1,4 +1,4 @@
-"""Commands of analysts: ask, explain, list tables, show budget and history; local or on a server."""
+"""Commands of analysts: ask, explain, refresh a dashboard, list tables, show budget and history; local or on a server."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def add_analysing(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("ask", short_help="Ask a statement and pay for it.")(ask)
     app.command("explain", short_help="Say what a statement would cost; free.")(explain)
+    app.command("refresh", short_help="Ask every statement of a dashboard, so that it is free from then on.")(refresh)
     app.command("describe", short_help="Show the tables, or the columns of one.")(describe)
     app.command("shell", short_help="Ask statements interactively, with their price shown.")(shell)
     app.command("budget", short_help="Show what may be spent, what is spent and what is left.")(budget)
@@ -105,6 +106,38 @@ def explain(
     statement = statement_text(sql)
     with reported(statement, form), whereabouts(context).opened(analyst=analyst) as data:
         write_explanation(data.explain(statement, **_options(epsilon, confidence, dialect, scaled_groups, reuse)), form)
+
+
+def refresh(
+    context: typer.Context,
+    dashboard: Annotated[str, typer.Argument(metavar="FILE", help="Statements, each ended by a semicolon; - reads standard input.")],
+    epsilon: Annotated[
+        str | None, typer.Option("--epsilon", metavar="NUMBER", help="Epsilon of each statement that names none. Default: the catalogue's.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the price of each statement, and pay nothing.")] = False,
+    prepare: Annotated[bool, typer.Option("--prepare", help="Run `lapwing prepare` first; if it fails, nothing is asked.")] = False,
+    analyst: Annotated[str | None, typer.Option(metavar="NAME", help="The analyst who asks, as for ask.")] = None,
+    dialect: DialectOption = SqlSpelling.DUCKDB,
+) -> None:
+    """Ask every statement of a dashboard, so that people and BI tools get it for free. Run it each time a block of time has closed.
+
+    A statement that is refused does not stop the others. Exits with 0 if all were answered, and with 1 if some were refused.
+
+    \b
+    Example:
+        lapwing -C shop refresh dashboard.sql --epsilon 0.1 --dry-run
+        lapwing -C shop refresh dashboard.sql --epsilon 0.1 --prepare
+        lapwing --server https://curator.example:8765 refresh dashboard.sql
+    """
+    from lapwing.interfaces.cli.refreshing import prepared_before, read_dashboard, refreshed
+
+    with reported():
+        statements = read_dashboard(dashboard)
+        if prepare:
+            prepared_before(context, dry_run=dry_run)
+        with whereabouts(context).opened(analyst=analyst) as data:
+            require_prepared(data)
+            raise typer.Exit(refreshed(data, statements, epsilon=epsilon, dialect=dialect.value, dry_run=dry_run))
 
 
 def _options(

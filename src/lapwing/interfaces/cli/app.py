@@ -106,8 +106,8 @@ def _lapwing(
         lapwing --server https://host:8765 shell
 
     \b
-    Exit status: 0 done; 1 internal or ledger fault; 2 wrong usage; 3 refused;
-    4 the budget cannot pay; 5 the owner must act (catalogue, preparation);
-    6 an audit refuted a claim.
+    Exit status: 0 done; 1 internal or ledger fault, or refresh was refused some
+    statements; 2 wrong usage; 3 refused; 4 the budget cannot pay; 5 the owner
+    must act (catalogue, preparation); 6 an audit refuted a claim.
     """
     context.obj = GlobalOptions(directory, server, data_set, token_file)

@@ -126,8 +126,8 @@ class _Splitter:
         """The query over each run of blocks for which its conditions on time are decided alike."""
         by_time, tainted = self._is_by_time(query), self._tainted(query.source)
         timed_keys = any(columns_of(key) & tainted for _, key in query.keys)
-        of_none = replace(query, source=with_scans(query.source, _of_no_block))
-        open_times = timed_keys and self._has_open_times(query.source)
+        of_none = replace(query, source=_below_unions(with_scans(query.source, of_no_block)))
+        open_times = timed_keys and self._has_open_times(of_none.source)
         for run in self._runs(of_none, self._first, self._last, each=open_times):
             yield BlockParts(run.first, run.last, run.query, by_time, timed_keys)
 
@@ -289,6 +289,19 @@ class _Reducer:
         return kept
 
 
+def _below_unions(relation: Relation) -> Relation:
+    """The relation with conditions on the rows of a union as conditions on those of each of its sources."""
+    if isinstance(relation, Filter):
+        source, predicate = _below_unions(relation.source), relation.predicate
+        if isinstance(source, Union):
+            return Union(tuple(_below_unions(Filter(each, predicate)) for each in source.sources))
+        if isinstance(source, Project) and isinstance(source.source, Union):
+            below = Filter(source.source, substituted(predicate, dict(source.columns)))
+            return replace(source, source=_below_unions(below))
+        return Filter(source, predicate)
+    return with_sources(relation, _below_unions)
+
+
 def _all_of(conditions: Sequence[Expression]) -> Expression | None:
     """All conditions as one; None for none."""
     if not conditions:
@@ -320,5 +333,6 @@ def _tells_blocks(values: tuple[Expression, ...], domains: tuple[tuple[str, Doma
     return True
 
 
-def _of_no_block(scan: Scan) -> Scan:
+def of_no_block(scan: Scan) -> Scan:
+    """The scan as that of any block."""
     return replace(scan, blocks=_NO_BLOCK)

@@ -32,6 +32,24 @@ def split(text: str) -> Split:
     return Split(tuple(statement for statement in statements if statement), text[start:])
 
 
+def statements_of(text: str) -> tuple[str, ...]:
+    """All statements of a text; the last may lack its semicolon. Comments alone are none."""
+    parts = split(text)
+    return tuple(statement.strip() for statement in (*parts.statements, parts.rest) if without_comments(statement).strip())
+
+
+def without_comments(text: str) -> str:
+    """A text with a blank in place of each comment."""
+    kept: list[str] = []
+    start = at = 0
+    while (piece := _PIECE.search(text, at)) is not None:
+        at = _comment_end(text, piece.start()) if piece.group() == "/*" else piece.end()
+        if piece.group() == "/*" or piece.group().startswith("--"):
+            kept.append(text[start : piece.start()])
+            start = at
+    return " ".join([*kept, text[start:]])
+
+
 def is_command(text: str) -> bool:
     """Whether a text is one of the shell's own commands, which take one line."""
     return text.lstrip().startswith("\\")

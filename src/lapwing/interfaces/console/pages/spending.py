@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 from fastapi import Depends
 from fastapi.responses import Response
+from markupsafe import Markup
 from pydantic import ValidationError
 
 from lapwing.errors import CallRefused, LapwingError
+from lapwing.interfaces.console.charts.block_strip import block_strip, runs_of
 from lapwing.interfaces.console.navigation import data_set_path
 from lapwing.interfaces.console.page_routes import pages
 from lapwing.interfaces.console.questions import PageQuestion
@@ -97,10 +99,13 @@ async def _budget_page(visit: DataSetVisit, *, requested: bool = False, problem:
         total, spent = float(own["total"]), float(own["spent"])
         share = {"spent": spent / total if total else 1.0, "of_all": total / float(view["loss"]["total"]), "unit": unit}
     may_request = visit.identity.may(Act.REQUEST, visit.call.served.data_set_id)
+    blocks = view.get("blocks")
     return visit.page(
         "budget.html",
         status=status,
         budget=view,
+        strip=Markup(block_strip(blocks["newest"], every=blocks["every"], name="blocks")) if blocks and blocks["newest"] else None,
+        runs=runs_of(blocks["newest"]) if blocks else [],
         own=own,
         share=share,
         requested=requested,

@@ -16,6 +16,7 @@ from lapwing.asking import ask as answering
 from lapwing.asking.answer_bytes import budget_fields, cost_fields
 from lapwing.asking.replay_terms import asked_before
 from lapwing.curator.curator import Entry
+from lapwing.curator.newest_blocks import newest_blocks
 from lapwing.data_set import DataSet
 from lapwing.errors import CallRefused, LedgerError, Refused
 from lapwing.interfaces.http import formats
@@ -149,11 +150,15 @@ async def replayed(question: AskedBody, call: AuthorizedRequest) -> Answer:
 
 @router.get("/data-sets/{data_set}/budget", responses=replies())
 async def budget(call: Annotated[AuthorizedRequest, Depends(to(Act.SEE))]) -> dict[str, Any]:
-    """The data set's budget and spending, and the caller's own share if one is set."""
+    """The data set's budget and spending, and the caller's own share if one is set.
+
+    With blocks of time, also what is left in the newest of them, and when the next one closes.
+    """
 
     def work(opened: DataSet) -> dict[str, Any]:
         view = opened.budget
-        return view.to_dict() | {"own": own_terms(opened.curator, call.identity.name), "exact": budget_fields(view)}
+        told = view.to_dict() | {"own": own_terms(opened.curator, call.identity.name), "exact": budget_fields(view)}
+        return told if view.blocks is None else told | {"blocks": told["blocks"] | newest_blocks(opened.curator)}
 
     return await call.run(work)
 
