@@ -34,7 +34,7 @@ def source(connection: duckdb.DuckDBPyConnection, declaration: Declaration, tabl
         kinds = dict.fromkeys(agreed_columns(table, {files[0]: dict.fromkeys(header, "text")}), SourceKind.TEXT)
         _require_lines(connection, table, files, header)
     else:
-        held = agreed_columns(table, {file: _schema(connection, file) for file in files})
+        held = agreed_columns(table, _schemas(connection, files))
         header, kinds = (), {column: source_kind(kind) for column, kind in held.items()}
     kinds |= dict.fromkeys(table.partitions, SourceKind.TEXT)
     return SourceTable(reader(table, files, kinds, header=header), kinds)
@@ -69,6 +69,22 @@ def _folder(name: str) -> str:
     """The value in the one folder ``name=value`` of a path."""
     value = f"split_part(split_part({_FILE}, {standard_text_literal(f'/{name}=')}, 2), '/', 1)"
     return f"(CASE WHEN {value} <> '{NULL_FOLDER}' THEN url_decode({value}) END)"
+
+
+def _schemas(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The columns of each file. Files whose own schemas are the same to the letter are described once: a year of days has many."""
+    written = connection.execute(
+        "SELECT file_name, CAST(to_json(list(COLUMNS(* EXCLUDE (file_name)) ORDER BY column_id)) AS VARCHAR)"
+        f" FROM parquet_schema([{_paths(files)}]) GROUP BY file_name"
+    ).fetchall()
+    by_schema: dict[tuple[str, ...], dict[str, str]] = {}
+    found = {}
+    for file, *schema in written:
+        key = tuple(schema)
+        if key not in by_schema:
+            by_schema[key] = _schema(connection, file)
+        found[str(file)] = by_schema[key]
+    return found if found.keys() == set(files) else {file: _schema(connection, file) for file in files}
 
 
 def _schema(connection: duckdb.DuckDBPyConnection, file: str) -> dict[str, str]:
