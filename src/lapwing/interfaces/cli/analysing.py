@@ -125,8 +125,8 @@ def refresh(
 
     \b
     Example:
-        lapwing -C shop refresh dashboard.sql --epsilon 0.1 --dry-run
-        lapwing -C shop refresh dashboard.sql --epsilon 0.1 --prepare
+        lapwing -C clinic refresh dashboard.sql --epsilon 0.1 --dry-run
+        lapwing -C clinic refresh dashboard.sql --epsilon 0.1 --prepare
         lapwing --server https://curator.example:8765 refresh dashboard.sql
     """
     from lapwing.interfaces.cli.refreshing import prepared_before, read_dashboard, refreshed
