@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import lapwing
-from lapwing.asking import block_series
+from lapwing.asking.by_block import series as block_series
 from lapwing.audit.block_worlds import BLOCKS_OF_TIME, FEBRUARY, JANUARY, JULY, declare_blocks
 from lapwing.audit.oracle import ChangedBlock
 from lapwing.audit.runs import Family, OracleRun, run_oracle

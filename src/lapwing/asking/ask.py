@@ -12,9 +12,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from lapwing.answers.answer import Answer
-from lapwing.asking.block_answers import BlockAnswers, block_answers
 from lapwing.asking.bound_request import BoundRequest
 from lapwing.asking.bound_statement import bound_statement
+from lapwing.asking.by_block.answers import BlockAnswers, block_answers
 from lapwing.asking.explaining.explanation import Explanation, free_explanation
 from lapwing.asking.introspection import about_itself, columns_alone, description
 from lapwing.asking.options import AskOptions, AskRequest, Number, reuse_of, scaled_groups_of, terms_of

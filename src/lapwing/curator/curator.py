@@ -39,7 +39,7 @@ from lapwing.curator.cost_estimate import announce_charge, note_reservation
 from lapwing.curator.prepared_declarations import PreparedDeclarations, require_never_prepared
 from lapwing.curator.request_locks import QuestionQueue
 from lapwing.curator.request_name import request_name
-from lapwing.curator.statistics import buy_block_profiles, buy_statistics, rows_of_table
+from lapwing.curator.statistics import buy_statistics, rows_of_table
 from lapwing.curator.version_use import OpenedVersions, one_version
 from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.losses import TableLosses, noteworthy, report_of
@@ -169,7 +169,6 @@ class Curator:
             if append or new_version or profiles or self.policy_changes() is None:
                 version = self._new_version(overridden, progress=progress, override=override, append=append, accept_losses=accept_losses)
                 buy_statistics(self, anew=profiles)
-                buy_block_profiles(self)
                 return version
             require_owner(self.place)
             ledger = self._open_ledger(override=override, create=self.place.server is not None)
@@ -193,7 +192,6 @@ class Curator:
             self._end_sessions()
             self._versions.forget_newest()
         buy_statistics(self, anew=False)
-        buy_block_profiles(self)
         return version
 
     def _apply_policy(self, ledger: Ledger, overridden: Sequence[Change], override: str) -> None:
@@ -462,10 +460,7 @@ class Curator:
             return charged_release(certified, request, ledger=ledger, snapshot=snapshot, settling=settling, sampler=sampler, hold=hold)
 
     def require_payable(self, analyst: str, cost: Cost, reads: Sequence[BlocksRead], person: Cost | None = None) -> None:
-        """Refuse, before anything is charged, queries that read these blocks at this cost in all, unless every block can pay it.
-
-        ``person`` is what one person loses by all of them; without it, the cost.
-        """
+        """Refuse, before anything is charged, queries that read these blocks at this cost in all (the ``person``: all or more)."""
         ranges = costs_by_block(reads, lambda _: cost) or standing_part(cost, self.facts)
         with payable_days_named(self.declaration.blocks, self.ledger, ranges):
             self.ledger.require_payable(analyst, cost, ranges, (person or cost) if ranges else None)

@@ -56,7 +56,11 @@ class PreparedData(Protocol):
 
 
 def buy_statistics(curator: PreparedData, *, anew: bool) -> None:
-    """Buy the profiles of every table without any, or of all. They are public; that of its rows helps to plan on all later versions."""
+    """Buy the profiles of every table without any, or of all. They are public; that of its rows helps to plan on all later versions.
+
+    Of tables with blocks of time, those of the blocks that have closed since.
+    """
+    _buy_block_profiles(curator)
     known = curator.state.statistics()
     unknown = [table for table in _profiled_tables(curator) if anew or table not in known]
     budget, share = curator.declaration.budget(), curator.declaration.declared_budget.statistics_share
@@ -77,7 +81,7 @@ def buy_statistics(curator: PreparedData, *, anew: bool) -> None:
         curator.state.save_statistics(known)
 
 
-def buy_block_profiles(curator: PreparedData) -> None:
+def _buy_block_profiles(curator: PreparedData) -> None:
     """Buy the profiles of the blocks that have closed since the newest that has some; at first, of the newest blocks.
 
     Blocks that were passed over stay without: what bounds were chosen from does not change afterwards.

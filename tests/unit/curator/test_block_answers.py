@@ -195,6 +195,18 @@ def test_a_window_over_a_union_that_slides_pays_each_day_once(shop: Shop) -> Non
         assert data_set.ask(union.format(day(3)), epsilon="0.5").cost.free
 
 
+def test_a_closed_data_set_gives_nothing_that_it_knows(shop: Shop) -> None:
+    with shop.open() as data_set:
+        data_set.prepare()
+        data_set.ask(BY_DEVICE.format(day(0), day(5)), epsilon="0.5")
+        data_set.curator.ledger.close("an audit")
+        with pytest.raises(LapwingError) as refusal:
+            data_set.ask(BY_DEVICE.format(day(0), day(5)), epsilon="0.5")
+        assert refusal.value.code == "data-set-closed"
+        data_set.curator.reopen("done")
+        assert data_set.ask(BY_DEVICE.format(day(0), day(5)), epsilon="0.5").cost.free
+
+
 def test_replay_gives_what_is_known_and_charges_nothing_else(shop: Shop) -> None:
     with shop.open() as data_set:
         data_set.prepare()

@@ -97,7 +97,9 @@ def write_stored(answer: Answer, *, receipt: Path | None, stored: Path | None) -
 
 def _write(file: Path, content: bytes) -> None:
     if not content:
-        raise usage_error("there is nothing to write: the statement measured nothing, or several blocks of time, or its charge is not signed")
+        raise usage_error(
+            "there is nothing to write: the statement measured nothing, or several blocks of time, or its charge is not signed"
+        )
     try:
         with file.open("xb") as stream:
             stream.write(content)

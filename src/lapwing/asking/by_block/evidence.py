@@ -83,8 +83,13 @@ class BlockHistograms:
         return {block: number for table in self.curator.facts.tables.values() for block, number in table.corrected}
 
     def stored(self, key: str, what: str, first: int, last: int, *, earlier: bool = False) -> Iterator[tuple[BlockName, bytes]]:
-        """What was bought under a key in these blocks. With ``earlier``, also of rows that were corrected since, the earliest first."""
+        """What was bought under a key in these blocks; nothing while the data set is closed.
+
+        With ``earlier``, also of rows that were corrected since, the earliest first.
+        """
         corrections, version = self.corrections, self.curator.facts.version
+        if self.curator.ledger.balance().closed:
+            return
         for item in self.curator.ledger.named(*BlockName.ends(key, what, first, last), version=version, analyst=self.analyst):
             name = BlockName.of_text(item.name)
             if earlier or name.correction == corrections.get(name.block, 0):

@@ -12,9 +12,9 @@ from fractions import Fraction
 from functools import cached_property
 
 from lapwing.answers.answer import Answer
-from lapwing.asking.block_series import BlockSeries, BoughtBlock
 from lapwing.asking.bound_request import BoundRequest
 from lapwing.asking.bound_statement import SteadyPlanner
+from lapwing.asking.by_block.series import BlockSeries, BoughtBlock
 from lapwing.asking.explaining.block_lines import BlockQuote, count
 from lapwing.asking.explaining.explanation import Explanation, explanation
 from lapwing.asking.explaining.predicted_errors import predicted_errors

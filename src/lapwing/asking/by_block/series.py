@@ -20,9 +20,9 @@ from typing import TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from lapwing.answers.block_sums import MeasuredAlike, SumOfBlocks, sum_of_blocks
-from lapwing.asking.block_evidence import EVIDENCE_MAX, HISTOGRAM, BlockHistograms, Evidence, norms_name, run_to, weight_of
 from lapwing.asking.bound_request import BoundRequest
 from lapwing.asking.bound_statement import SteadyPlanner
+from lapwing.asking.by_block.evidence import EVIDENCE_MAX, HISTOGRAM, BlockHistograms, Evidence, norms_name, run_to, weight_of
 from lapwing.contribution.histograms import norms_plan
 from lapwing.contribution.model import ContributionModel, NormHistogram, fitted_norms
 from lapwing.curator.curator import Curator
