@@ -71,9 +71,8 @@ def view_blocks(connection: duckdb.DuckDBPyConnection, first: int, last: int, ev
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {table} AS {rows}")
 
 
-@pytest.fixture(scope="module")
-def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    opened = duckdb.connect(config={"threads": "1"})
+def with_rows(connection: duckdb.DuckDBPyConnection) -> None:
+    """Random events and orders for each period."""
     rng = random.Random(51)
     for every, days in LENGTHS.items():
         rows: list[list[object]] = []
@@ -82,9 +81,17 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
             seen = datetime.datetime.combine(day, datetime.time(rng.randrange(24), rng.randrange(60)))
             rows.append([rng.randrange(9), day, seen, rng.choice(["web", "app", None]), rng.choice([None, *range(0, 20, 3)])])
         name = f"events_{every.value}"
-        opened.execute(f"CREATE TABLE {name} (user_id INTEGER, day DATE, seen TIMESTAMP, device VARCHAR, amount INTEGER)")
-        opened.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?)", rows)
-        opened.execute(f"CREATE TABLE orders_{every.value} AS SELECT user_id, day AS paid, 4 * amount AS price FROM {name} USING SAMPLE 90")
+        connection.execute(f"CREATE TABLE {name} (user_id INTEGER, day DATE, seen TIMESTAMP, device VARCHAR, amount INTEGER)")
+        connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?)", rows)
+        connection.execute(
+            f"CREATE TABLE orders_{every.value} AS SELECT user_id, day AS paid, 4 * amount AS price FROM {name} USING SAMPLE 90"
+        )
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    opened = duckdb.connect(config={"threads": "1"})
+    with_rows(opened)
     yield opened
     opened.close()
 

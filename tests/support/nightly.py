@@ -73,6 +73,7 @@ NIGHTLY: dict[str, str] = {
     "tests/properties/test_sums_over_time.py::*[week-unbounded-*": "the same test, [day-unbounded-pure]",
     "tests/properties/test_sums_over_time.py::*[day-bounded-*": "the same test, [week-bounded-order]",
     "tests/properties/test_sums_over_time.py::*-bounded-[!o]*": "the same test, [week-bounded-order]",
+    "tests/properties/test_block_sum_mutants.py::test_the_bug_*": "test_sums_over_time.py and tests/unit/curator/test_block_windows.py",
     "tests/properties/test_growth_mutants.py::test_the_bug_*": "test_block_oracle.py and tests/unit/curator/test_blocks_of_time.py",
     "tests/properties/test_growth_mutants.py::test_without_*": "test_block_oracle.py and tests/unit/curator/test_blocks_of_time.py",
     "tests/properties/test_inside_mutants.py::*": "tests/properties/test_inside_oracle.py, which sees them",

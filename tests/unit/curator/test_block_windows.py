@@ -60,3 +60,58 @@ def test_days_that_meet_no_condition_of_a_union_or_a_join_do_not_hide_those_befo
         answer = data_set.ask(sql, epsilon=EXACT)
     assert "measured by day" in answer.notes[0]
     assert rows_of(answer) == shop.truth(sql, day(9))
+
+
+def test_windows_that_slide_are_each_the_answer_of_bare_duckdb(shop: Shop) -> None:
+    shop.declare(delta="0")
+    sql = BY_DEVICE.replace("COUNT(*) AS n", "COUNT(*) AS n, SUM(amount) AS s").format("day BETWEEN DATE '{}' AND DATE '{}'")
+    with shop.open() as data_set:
+        data_set.prepare()
+        for first, last in ((0, 4), (1, 5), (3, 8), (0, 9)):
+            asked = sql.format(day(first), day(last))
+            assert rows_of(data_set.ask(asked, epsilon=EXACT)) == shop.truth(asked, day(9))
+
+
+def test_conditions_are_part_of_what_was_bought(shop: Shop) -> None:
+    shop.declare(delta="0")
+    with shop.open() as data_set:
+        data_set.prepare()
+        for column in ("COUNT(*)", *(f"COUNT(*) FILTER (WHERE device = '{device}')" for device in ("web", "app"))):
+            for condition in ("TRUE", "device = 'web'", "device = 'app'"):
+                sql = f"SELECT {column} AS n FROM events WHERE {condition}"
+                assert rows_of(data_set.ask(sql, epsilon=EXACT)) == shop.truth(sql, day(9)), sql
+
+
+def test_a_new_version_is_measured_anew(shop: Shop) -> None:
+    shop.declare(delta="0")
+    sql = BY_DEVICE.format("TRUE")
+    with shop.open() as data_set:
+        data_set.prepare()
+        data_set.ask(sql, epsilon=EXACT)
+        shop.day(day(4), file="more")
+        data_set.prepare(new_version=True)
+        answer = data_set.ask(sql, epsilon=EXACT)
+        assert not answer.cost.free and rows_of(answer) == shop.truth(sql, day(9))
+
+
+def test_noise_grows_with_the_number_of_blocks(shop: Shop) -> None:
+    shop.declare()
+    sql = "SELECT SUM(amount) AS n FROM events WHERE day BETWEEN DATE '{}' AND DATE '{}'"
+    with shop.open() as data_set:
+        data_set.prepare()
+        bars = [data_set.ask(sql.format(day(0), day(last)), epsilon="1_000_000").intervals["n"][0] for last in (7, 1)]
+    widths = [bar.hi - bar.lo for bar in bars if bar is not None]
+    assert 1.6 <= widths[0] / widths[1] <= 2.5, "four times as many blocks, twice as much noise, and nothing is cut off"
+
+
+def test_bars_after_a_correction_are_those_of_another_process(shop: Shop) -> None:
+    sql = BY_DEVICE.format("TRUE")
+    with shop.open() as data_set:
+        data_set.prepare()
+        data_set.ask(sql, epsilon="0.25")
+        shop.day(day(4), rows=400, file="more")
+        data_set.prepare(correct=(day(4), day(4)))
+        told = [data_set.ask(sql, epsilon="0.25").intervals for _ in range(2)]
+    with shop.open() as data_set:
+        told.append(data_set.ask(sql, epsilon="0.25").intervals)
+    assert told[0] == told[1] == told[2]

@@ -304,7 +304,8 @@ class BlockSeries:
         """Blocks with the same template; their histograms are taken to be like those of all blocks of the answer."""
 
         def fits(part: float) -> dict[Measure, ContributionModel]:
-            place = ("fits", template.wanted, tuple(self._parts), tuple(answers), part * blocks)
+            corrected = tuple(self._known.corrections.items())
+            place = ("fits", template.wanted, tuple(self._parts), tuple(answers), corrected, part * blocks)
             return self._kept(place, lambda: self._fitted(template, answers, part * blocks))
 
         return MeasuredAlike(template.planned, released, blocks, fits)
