@@ -14,8 +14,9 @@ import duckdb
 import pytest
 
 from lapwing.answers import block_sums
-from lapwing.asking import block_answers, block_series
-from lapwing.asking.block_evidence import BlockHistograms
+from lapwing.asking.by_block import answers as block_answers
+from lapwing.asking.by_block import series as block_series
+from lapwing.asking.by_block.evidence import BlockHistograms
 from lapwing.kernel.canonical import digest
 from lapwing.kernel.ir import PerUnit, SemiJoin, UnitJoin, UnitWindow
 from lapwing.ledger.local.ledger import LocalLedger

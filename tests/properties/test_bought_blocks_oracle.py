@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 import lapwing
-from lapwing.asking.by_block import series as block_series
 from lapwing.audit.block_worlds import BLOCKS_OF_TIME, FEBRUARY, JANUARY, JULY, declare_blocks
 from lapwing.audit.oracle import ChangedBlock
 from lapwing.audit.runs import Family, OracleRun, run_oracle
@@ -27,6 +26,7 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.calendar import to_days
 from lapwing.kernel.ir import Plan
 from lapwing.kernel.workload import scans_of
+from lapwing.ledger.purchases import BlockName
 from tests.properties.block_mutants import BY_NAME
 from tests.support.sizes import size, spread
 
@@ -84,7 +84,7 @@ def bought(directory: Path, monkeypatch: pytest.MonkeyPatch, terms: Terms, state
     def kept(self: Curator, plan: Plan, *, summary: str, **more: object) -> ChargedRelease:
         purchase = more["purchase"]
         name = getattr(purchase, "name", "")
-        block = int(name.split("/")[2]) - block_series._FIRST_BLOCK
+        block = BlockName.of_text(name).block
         (charged,) = self.preview(plan).blocks
         assert (charged.first, charged.last) == (block, block), "the block of the name pays, and no other"
         assert {scan.blocks for query in plan.queries for scan in scans_of(query.source)} == {

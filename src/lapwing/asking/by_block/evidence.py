@@ -27,6 +27,8 @@ from lapwing.statements import with_scans
 
 EVIDENCE_MAX = 32
 """Most blocks whose histograms choose the bounds of a query."""
+PRECISE = 20.0
+"""The histograms of some blocks are used without those of others where their noise is less than one in so many units."""
 HISTOGRAM = "n"
 """What histograms are called in names."""
 Tables: TypeAlias = tuple[NoisyTable, ...]
@@ -135,6 +137,14 @@ class BlockHistograms:
 
     def _as_one(self, norms: UnitNorms, tables: Sequence[NoisyTable]) -> NormHistogram:
         return histogram_of(norms, summed(tables, tables[0].groups, confidence=self.confidence), self.curator.facts)
+
+
+def is_precise(histogram: NormHistogram | None) -> bool:
+    """Whether the noise of all bins together is small beside the units."""
+    if histogram is None:
+        return False
+    units = sum(max(each, 0.0) for each in histogram.noisy) + max(histogram.zeros or 0.0, 0.0)
+    return histogram.deviation * math.sqrt(len(histogram.noisy)) * PRECISE <= units
 
 
 def norms_name(norms: UnitNorms) -> str:

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from lapwing.answers.block_sums import MeasuredAlike, SumOfBlocks, sum_of_blocks
 from lapwing.asking.bound_request import BoundRequest
 from lapwing.asking.bound_statement import SteadyPlanner
-from lapwing.asking.by_block.evidence import EVIDENCE_MAX, HISTOGRAM, BlockHistograms, Evidence, norms_name, run_to, weight_of
+from lapwing.asking.by_block.evidence import EVIDENCE_MAX, HISTOGRAM, BlockHistograms, Evidence, is_precise, norms_name, run_to, weight_of
 from lapwing.contribution.histograms import norms_plan
 from lapwing.contribution.model import ContributionModel, NormHistogram, fitted_norms
 from lapwing.curator.curator import Curator
@@ -33,7 +33,6 @@ from lapwing.kernel.calendar import to_date
 from lapwing.kernel.canonical import digest
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import KnownGroups, Measure, Plan, Query, UnitNorms
-from lapwing.kernel.release import NoisyTable
 from lapwing.kernel.workload import scans_of
 from lapwing.ledger.purchases import BlockName, PurchaseKind, PurchaseRecord
 from lapwing.planning.planned import Part, PlannedStatement
@@ -285,43 +284,48 @@ class BlockSeries:
         confidence = self._request.terms.confidence
         if not answers:
             template = self.template(self._profiled)
-            return template, sum_of_blocks(
-                whole, [self._alike(template, [], len(self.blocks), answers)], first=first, confidence=confidence
-            )
+            unbought = self._alike(template, [*self.blocks], answers)
+            return template, sum_of_blocks(whole, [unbought], first=first, confidence=confidence)
         shares: dict[Evidence, list[int]] = {}
         for block, item in answers.items():
             shares.setdefault(item.evidence, []).append(block)
-        alike = [
-            self._alike(self.template(evidence), [decode(answers[block].payload).tables for block in blocks], len(blocks), answers)
-            for evidence, blocks in shares.items()
-        ]
+        alike = [self._alike(self.template(evidence), blocks, answers) for evidence, blocks in shares.items()]
         newest = self.template(answers[max(answers)].evidence)
         return newest, sum_of_blocks(whole, alike, first=first, confidence=confidence)
 
-    def _alike(
-        self, template: Template, released: Sequence[tuple[NoisyTable, ...]], blocks: int, answers: Mapping[int, BoughtBlock]
-    ) -> MeasuredAlike:
-        """Blocks with the same template; their histograms are taken to be like those of all blocks of the answer."""
+    def _alike(self, template: Template, blocks: Sequence[int], answers: Mapping[int, BoughtBlock]) -> MeasuredAlike:
+        """Blocks with the same template."""
 
         def fits(part: float) -> dict[Measure, ContributionModel]:
             corrected = tuple(self._known.corrections.items())
-            place = ("fits", template.wanted, tuple(self._parts), tuple(answers), corrected, part * blocks)
-            return self._kept(place, lambda: self._fitted(template, answers, part * blocks))
+            place = ("fits", template.wanted, tuple(self._parts), tuple(answers), tuple(blocks), corrected, part)
+            return self._kept(place, lambda: self._fitted(template, blocks, answers, part))
 
-        return MeasuredAlike(template.planned, released, blocks, fits)
+        released = [decode(answers[block].payload).tables for block in blocks if block in answers]
+        return MeasuredAlike(template.planned, released, len(blocks), fits)
 
-    def _fitted(self, template: Template, answers: Mapping[int, BoughtBlock], blocks: float) -> dict[Measure, ContributionModel]:
-        """The fitted norms of each measure in so many blocks like those of the answer."""
-        _, part = self._main
+    def _fitted(
+        self, template: Template, blocks: Sequence[int], answers: Mapping[int, BoughtBlock], part: float
+    ) -> dict[Measure, ContributionModel]:
+        """The fitted norms of each measure in such a part of these blocks: by their own histograms where these are precise, and otherwise
+        by those of all blocks of the answer."""
+        _, main = self._main
         held: dict[int, dict[str, bytes]] = {}
         for key in self._parts:
-            own = {block for block in answers if self.blocks[block][0] == key}
-            if own and template.wanted:
-                held |= {block: found for block, found in self._known.of_norms(key, min(own), max(own)).items() if block in own}
-        pools = self._known.pooled(held, template.wanted)
-        norms = {one: fitted_norms(pooled.scaled(blocks / many)) for one, (pooled, many) in pools.items()}
+            of_key = {block for block in answers if self.blocks[block][0] == key}
+            if of_key and template.wanted:
+                found = self._known.of_norms(key, min(of_key), max(of_key))
+                held |= {block: histograms for block, histograms in found.items() if block in of_key}
+        own, every = ({block: held[block] for block in of if block in held} for of in (blocks, held))
+        of_own, of_all = (self._known.pooled(each, template.wanted) for each in (own, every))
+        many = part * len(blocks)
+        pools = {one: pool if is_precise((pool := of_own.get(one, (None, 0)))[0]) else of_all[one] for one in of_all}
+        norms = {one: fitted_norms(pooled.scaled(many / number)) for one, (pooled, number) in pools.items() if pooled is not None}
         near = {*answers, *(answers[max(answers)].evidence.profiles if answers else ())}
         profiled = self._known.of_profiles(self._tables, min(near), max(near)) if near else {}
-        of_near = {block: found for block, found in profiled.items() if block in near}
-        profiles = self._known.pooled_profiles(of_near, part.last, blocks=blocks)
-        return self._planner.fits(part.newest(self._facts), norms, profiles)
+        of_blocks, of_near = ({block: profiled[block] for block in sorted(of) if block in profiled} for of in (set(blocks), near))
+        profiles = self._known.pooled_profiles(of_blocks, main.last, blocks=len(of_blocks))
+        if not profiles or not all(map(is_precise, profiles.values())):
+            of_blocks, profiles = of_near, self._known.pooled_profiles(of_near, main.last, blocks=len(of_near))
+        profiles = {name: profile.scaled(many / len(of_blocks)) for name, profile in profiles.items()}
+        return self._planner.fits(main.newest(self._facts), norms, profiles)
