@@ -115,3 +115,16 @@ def test_bars_after_a_correction_are_those_of_another_process(shop: Shop) -> Non
     with shop.open() as data_set:
         told.append(data_set.ask(sql, epsilon="0.25").intervals)
     assert told[0] == told[1] == told[2]
+
+
+def test_bars_of_a_window_over_two_evidences_are_about_as_long_as_those_of_one(shop: Shop) -> None:
+    """The older share was bounded by the histograms of two days, the newer by those of all eight: what each cut off is its own."""
+    shop.declare()
+    total = "SELECT SUM(amount) AS n FROM events WHERE day <= DATE '{}'"
+    with shop.open() as data_set:
+        data_set.prepare()
+        data_set.ask(total.format(day(1)), epsilon="1000")
+        (slid,) = data_set.ask(total.format(day(7)), epsilon="1000").intervals["n"]
+        (fresh,) = data_set.ask(total.format(day(7)) + " AND amount >= 0", epsilon="1000").intervals["n"]
+    assert slid is not None and fresh is not None
+    assert slid.hi - slid.lo < 3 * (fresh.hi - fresh.lo)

@@ -317,7 +317,9 @@ class BlockSeries:
                 found = self._known.of_norms(key, min(of_key), max(of_key))
                 held |= {block: histograms for block, histograms in found.items() if block in of_key}
         own, every = ({block: held[block] for block in of if block in held} for of in (blocks, held))
-        of_own, of_all = (self._known.pooled(each, template.wanted) for each in (own, every))
+        # The template may be of another window, whose newest block is another.
+        wanted = [replace(norms, source=in_block(norms.source, main.last, self._facts)) for norms in template.wanted]
+        of_own, of_all = (self._known.pooled(each, wanted) for each in (own, every))
         many = part * len(blocks)
         pools = {one: pool if is_precise((pool := of_own.get(one, (None, 0)))[0]) else of_all[one] for one in of_all}
         norms = {one: fitted_norms(pooled.scaled(many / number)) for one, (pooled, number) in pools.items() if pooled is not None}
