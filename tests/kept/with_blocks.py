@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
+from lapwing.curator.statistics import SHARE_OF_A_BLOCK
 from lapwing.errors import LapwingError
 from lapwing.kernel.blocks import exchange_cost
 from lapwing.ledger.protocol import EntryKind
@@ -51,7 +54,14 @@ def assert_becomes_blocks(kept: Kept, *, analyst: str) -> None:
         assert spending is not None
         first = curator.facts.table("visits").blocks
         assert first is not None
-        assert spending.most(first[0], first[0]) == spending.most(first[1], first[1]) == inherited, "every block that could hold rows"
+        oldest, newest = (spending.most(block, block) for block in first)
+        assert oldest == inherited, "every block that could hold rows"
+        budget, share = curator.declaration.budget(), curator.declaration.declared_budget.statistics_share * SHARE_OF_A_BLOCK
+        assert newest.loss > inherited.loss and newest.delta == inherited.delta, "and profiles of the newest ones"
+        most = (
+            budget.loss_total * share * (1 if budget.order is None else Fraction(101, 100))
+        )  # Laplace noise costs a little more at an order
+        assert newest.loss - inherited.loss <= most + 1
         history = seen_history(curator)
         assert history[: len(before)] == before, "not one entry of the old history differs"
         kinds = [entry.kind for entry in curator.history(limit=1_000)]
