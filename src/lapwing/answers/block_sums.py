@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 
+from lapwing.answers.empty_groups import only
 from lapwing.answers.noise_sums import half_width_of_sum
 from lapwing.contribution.clipping_bound import predicted
 from lapwing.contribution.histograms import ClippingBound
@@ -153,7 +154,9 @@ def _in_pieces(whole: Part, shares: Sequence[MeasuredAlike], *, first: int, conf
             if not number:
                 continue
             own = set(groups)
-            table = summed([_only(table, own) for (table,) in share.released if own & set(table.groups)], groups, confidence=confidence)
+            table = summed(
+                [_of_groups(table, own) for (table,) in share.released if own & set(table.groups)], groups, confidence=confidence
+            )
             fits = share.fits(number * len(groups) / sum(counted.values()))
             parts.append(Share(_share_of(share.template.only, whole, fits, terms=number, cells=len(groups)), table))
         table = _laid_over([each.table for each in parts], confidence=confidence)
@@ -166,12 +169,8 @@ def _in_pieces(whole: Part, shares: Sequence[MeasuredAlike], *, first: int, conf
     return SumOfBlocks(main, tuple(tables), tuple(queries))
 
 
-def _only(table: NoisyTable, groups: set[Group]) -> NoisyTable:
-    if groups.issuperset(table.groups):
-        return table
-    kept = [place for place, group in enumerate(table.groups) if group in groups]
-    columns = tuple(replace(column, values=tuple(column.values[place] for place in kept)) for column in table.columns)
-    return replace(table, groups=tuple(table.groups[place] for place in kept), columns=columns)
+def _of_groups(table: NoisyTable, groups: set[Group]) -> NoisyTable:
+    return only(table, [place for place, group in enumerate(table.groups) if group in groups])
 
 
 def _laid_over(tables: Sequence[NoisyTable], *, confidence: Fraction) -> NoisyTable:

@@ -101,7 +101,7 @@ _BLOCK_BEGINS = f'{kind_text(PurchaseKind.BLOCK)},"name":"'
 _NAMED = re.compile(f'{re.escape(_BLOCK_BEGINS)}({_BLOCK_NAME.pattern})"')
 
 
-_FIRST_BLOCK = 10_000_000
+FIRST_BLOCK = 10_000_000
 """Added to the numbers of blocks in names, so that these are not negative and sort as the blocks do."""
 
 
@@ -116,18 +116,18 @@ class BlockName:
     rest: str = "0"
 
     def __str__(self) -> str:
-        return f"{self.key}/{self.what}/{_FIRST_BLOCK + self.block:08d}/{self.correction:04d}/{self.rest}"
+        return f"{self.key}/{self.what}/{FIRST_BLOCK + self.block:08d}/{self.correction:04d}/{self.rest}"
 
     @classmethod
     def of_text(cls, text: str) -> Self:
         """The name that was written."""
         key, what, block, correction, rest = text.split("/")
-        return cls(key, what, int(block) - _FIRST_BLOCK, int(correction), rest)
+        return cls(key, what, int(block) - FIRST_BLOCK, int(correction), rest)
 
     @staticmethod
     def ends(key: str, what: str, first: int, last: int) -> tuple[str, str]:
         """The first name of these blocks, and what comes after the last."""
-        return f"{key}/{what}/{_FIRST_BLOCK + first:08d}", f"{key}/{what}/{_FIRST_BLOCK + last + 1:08d}"
+        return f"{key}/{what}/{FIRST_BLOCK + first:08d}", f"{key}/{what}/{FIRST_BLOCK + last + 1:08d}"
 
 
 def named_range(first: str, after: str) -> tuple[str, str]:

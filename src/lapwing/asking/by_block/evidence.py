@@ -20,7 +20,7 @@ from lapwing.curator.stored_tables import decode
 from lapwing.kernel.canonical import digest
 from lapwing.kernel.ir import UnitNorms
 from lapwing.kernel.release import NoisyTable
-from lapwing.ledger.purchases import BlockName
+from lapwing.ledger.purchases import FIRST_BLOCK, BlockName
 from lapwing.planning.profiles import block_norms
 from lapwing.sql.rows.block_parts import of_no_block
 from lapwing.statements import with_scans
@@ -34,7 +34,6 @@ HISTOGRAM = "n"
 Tables: TypeAlias = tuple[NoisyTable, ...]
 """The profiles of a block, in the order of ``block_norms``."""
 _NONE = range(0)
-_FIRST_BLOCK = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +58,14 @@ class Evidence:
         return max(self.norms.stop, self.profiles.stop) - 1
 
     def __str__(self) -> str:
-        ends = [_FIRST_BLOCK + end for blocks in (self.norms, self.profiles) for end in (blocks.start, blocks.stop)]
+        ends = [FIRST_BLOCK + end for blocks in (self.norms, self.profiles) for end in (blocks.start, blocks.stop)]
         return "-".join([*map(str, ends), self.key])
 
     @staticmethod
     def of_text(text: str) -> Evidence:
         """The evidence that a name tells."""
         *ends, key = text.split("-")
-        starts = [int(end) - _FIRST_BLOCK for end in ends]
+        starts = [int(end) - FIRST_BLOCK for end in ends]
         return Evidence(range(starts[0], starts[1]), key, range(starts[2], starts[3]))
 
 

@@ -171,8 +171,8 @@ class BlockSeries:
 
     def _evident(self, evidence: Evidence) -> list[ContributionModel]:
         """The fits to the histograms of the evidence, one for each of the norms that its main part wants."""
-        _, part = self._main
-        wanted = self._planner.plan(part.newest(self._facts), self.loss, profiles=self._profiles_at(part, evidence)).wanted
+        key, part = self._main
+        wanted = self._wanted(key, evidence)
         held = self._known.of_norms(evidence.key, evidence.norms.start, evidence.norms.stop - 1, earlier=True)
         weight = weight_of(len(evidence.norms), by_time=part.by_time)
         return [fitted_norms(pooled.scaled(weight / many)) for pooled, many in self._known.pooled(held, wanted).values()]
@@ -192,12 +192,12 @@ class BlockSeries:
 
     def evidence_for(self, answers: Mapping[int, BoughtBlock]) -> Evidence:
         """The evidence for new blocks: that of the newest one that was bought, until there is twice as much, or it is old."""
-        key, part = self._main
+        key, _ = self._main
         own = {block for block, (name, _) in self.blocks.items() if name == key}
         first, last = max(own) - EVIDENCE_MAX + 1, max(own)
         profiled = self._known.of_profiles(self._tables, first, last)
         new = Evidence(profiles=run_to(max(profiled, default=last), profiled))
-        if self._planner.plan(part.newest(self._facts), self.loss, profiles=self._profiles_at(part, new)).wanted:
+        if self._wanted(key, new):
             new = replace(new, norms=run_to(last, own | self._known.of_norms(key, first, last).keys()), key=key)
         if not answers:
             return new
